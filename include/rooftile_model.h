@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rooftile_model.h - model files as lists of matrix products.
+ *
+ * A model file (GGUF v3, or a Hugging Face config.json) is opened once and is immutable from then on. It answers three
+ * questions: which tensors it holds, which linear layers they form, and what one phase of inference costs in them.
+ *
+ *     rft_model_open ┬ rft_model_get_layer(model, i, &phase, …)   one row a distinct linear: count, m, n, k, type, epilogue
+ *                    ├ rft_model_get_cost(model, &phase, …)       FLOPs, weight bytes, parameters
+ *                    └ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
+ *
+ * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
+ *           stays within a small multiple of the header. A file must not change while it is open (it is mapped).
+ * Errors, threads, memory and struct_size: as in rooftile.h.
+ */
+#ifndef ROOFTILE_MODEL_H
+#define ROOFTILE_MODEL_H
+
+#include "rooftile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFT_TENSOR_MAX_DIMS 4
+#define RFT_LAYER_MAX_EPI 4
+
+typedef struct rft_model rft_model;
+
+typedef enum rft_model_format {
+    RFT_MODEL_GGUF = 1,  /* tensors with data */
+    RFT_MODEL_CONFIG = 2 /* config.json: shapes only, no tensors */
+} rft_model_format;
+
+typedef enum rft_phase_kind {
+    RFT_PHASE_DECODE = 1, /* one new token for each of `batch` sequences */
+    RFT_PHASE_PREFILL = 2 /* `tokens` new tokens for each of `batch` sequences; logits for the last one of each */
+} rft_phase_kind;
+
+typedef struct rft_phase {
+    rft_phase_kind kind;
+    int64_t batch;  /* sequences, >= 1 */
+    int64_t tokens; /* of each sequence, >= 1; 1 in decode; batch * tokens <= 2^30 */
+} rft_phase;
+
+typedef struct rft_model_info {
+    uint32_t struct_size;
+    rft_model_format format;
+    const char *architecture; /* such as "llama"; strings live as long as the model, never NULL */
+    const char *name;         /* the file's own title, "" if it has none */
+    int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab;
+    int64_t context;          /* longest sequence that the file declares, 0 if it does not say */
+    int32_t tied;             /* 1: lm_head multiplies by the token embedding */
+    int64_t n_tensors;        /* 0 for config.json */
+    int64_t parameters;       /* of the whole model, a tied embedding once */
+    uint64_t file_bytes;
+} rft_model_info;
+
+typedef struct rft_tensor {
+    uint32_t struct_size;
+    rft_type type;
+    const char *name;                     /* lives as long as the model */
+    int32_t n_dims;
+    int64_t dims[RFT_TENSOR_MAX_DIMS];    /* dims[0] is the contiguous one (K of a weight, dims[1] its N); 1 past n_dims */
+    const void *data;                     /* in the file's mapping; aligned to the file's alignment (usually 32 bytes) */
+    uint64_t bytes;                       /* exact storage */
+} rft_tensor;
+
+/* One distinct linear layer of the model: Y[m][n] = epilogue(X[m][k] * W[n][k]), found `count` times. */
+typedef struct rft_layer {
+    uint32_t struct_size;
+    rft_type type;          /* of W, as stored */
+    const char *name;       /* attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head */
+    int64_t count;          /* layers of the model with this name, shape, type and epilogue */
+    int64_t m, n, k;        /* m: rows of X in the phase asked for */
+    uint64_t weight_bytes;  /* exact storage of one W */
+    const char *epilogue;   /* what follows the product, in the order of `epi`: "none", "bias", "add", "silu,mul", "bias,add" */
+    uint32_t n_epi;
+    rft_epi_kind epi[RFT_LAYER_MAX_EPI];
+    int64_t tensor;         /* index of the first such W, or -1 (config.json) */
+    int64_t bias_tensor;    /* index of its bias vector, or -1 */
+} rft_layer;
+
+typedef struct rft_model_cost { /* of the linear layers of one phase */
+    uint32_t struct_size;
+    int64_t tokens;             /* new tokens: batch * tokens */
+    double flops;               /* 2 m n k, summed */
+    double flops_per_token;
+    uint64_t weight_bytes;      /* read once each, exact storage; equal in all phases */
+    int64_t linear_parameters;  /* n k, summed; a tied lm_head counts here */
+} rft_model_cost;
+
+#ifdef __cplusplus
+#define RFT_ZERO {}
+#else
+#define RFT_ZERO {0}
+#endif
+#define RFT_DEFINE_INIT(type)                  \
+    static inline type type##_init(void) {     \
+        type s = RFT_ZERO;                     \
+        s.struct_size = (uint32_t)sizeof s;    \
+        return s;                              \
+    }
+RFT_DEFINE_INIT(rft_model_info)
+RFT_DEFINE_INIT(rft_tensor)
+RFT_DEFINE_INIT(rft_layer)
+RFT_DEFINE_INIT(rft_model_cost)
+#undef RFT_DEFINE_INIT
+#undef RFT_ZERO
+
+/* Opens a file, told apart by its first bytes. RFT_E_IO: cannot be read (native is errno); RFT_E_ARG: damaged;
+ * RFT_E_UNSUPPORTED: sound, but of an architecture, version or kind that is not supported. */
+RFT_API rft_status rft_model_open(const char *path, rft_model **out, rft_error *err);            /* [any] */
+/* The same over bytes that the caller keeps, 8-byte aligned, until rft_model_free. */
+RFT_API rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out, rft_error *err); /* [any] */
+RFT_API void rft_model_free(rft_model *model); /* NULL is allowed */                             /* [own] */
+
+/* Each writes *info (tensor, layer, cost) up to the struct_size that it comes with. */
+RFT_API rft_status rft_model_get_info(const rft_model *model, rft_model_info *info, rft_error *err); /* [any] */
+RFT_API rft_status rft_model_get_tensor(const rft_model *model, int64_t index, rft_tensor *tensor, rft_error *err); /* [any] */
+RFT_API int64_t rft_model_find_tensor(const rft_model *model, const char *name); /* -1: none */   /* [any] */
+
+/* Reads "decode:B" (m = B) or "prefill:BxT" (m = B*T, lm_head m = B). */
+RFT_API rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err);             /* [any] */
+
+/* Rows come in the order of execution: attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head, and where
+ * the blocks differ in type or shape, one row for each kind, first block first. ffn_gate comes after ffn_up because its
+ * epilogue silu(gate) * up needs it. */
+RFT_API int64_t rft_model_layer_count(const rft_model *model); /* rows, 0 for NULL */             /* [any] */
+RFT_API rft_status rft_model_get_layer(const rft_model *model, int64_t row, const rft_phase *phase, rft_layer *layer,
+                                       rft_error *err);                                           /* [any] */
+RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
+                                      rft_error *err);                                            /* [any] */
+
+/* Writes rows row0 .. row0+rows-1 of a tensor (a row is dims[0] elements; rows run over all other dims) as `to`
+ * (RFT_F32, or RFT_BF16 rounded to nearest even) with `ld` elements from row to row, 0 meaning dims[0]. Several
+ * threads may decode different rows of one tensor at once. Types that are only named are RFT_E_UNSUPPORTED. */
+RFT_API rft_status rft_model_decode(const rft_model *model, int64_t tensor, int64_t row0, int64_t rows, rft_type to,
+                                    void *dst, int64_t ld, rft_error *err);                       /* [any] */
+
+/* Text of a type, such as "bf16" or "q4_k"; "unknown" for a value that is none. Static, never NULL. */
+RFT_API const char *rft_model_type_name(rft_type type);                                           /* [any] */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
