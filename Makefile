@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Short names for the usual work; CMakeLists.txt is the build.
+#   make          configure and build into build/
+#   make check    everything a change must pass, in build/check/
+#   make demo     from a real model file to the table of its linear layers
+#   make bench    the speed tables of bench/shapes/
+#   make clean    remove build/
+
+BUILD ?= build
+CMAKE_FLAGS ?=
+
+# tools/setup.sh puts a newer cmake there where the system's is too old.
+export PATH := $(CURDIR)/build/tools/cmake/cmake/data/bin:$(PATH)
+
+.PHONY: all setup check demo bench clean
+
+all:
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS)
+	@cmake --build $(BUILD)
+
+setup:
+	@tools/setup.sh
+
+check: setup
+	@tools/check.sh
+
+demo: setup all
+	@tools/demo.sh $(BUILD)
+
+bench: all
+	@for shapes in bench/shapes/*.txt; do $(BUILD)/rooftile bench --shapes "$$shapes" || exit 1; done
+
+clean:
+	@rm -rf $(BUILD) build

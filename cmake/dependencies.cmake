@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the library stands on. tools/setup.sh installs all of it.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(pthreadpool REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
+
+if(NOT HWLOC_FOUND)
+    message(STATUS "hwloc not found: caches and cores are read from the system's own files")
+endif()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything above librooftile: librooftile_model, the tool and the examples. The programs link the shared
+# libraries, as any other user's program does, so a call that is not exported fails the link.
+
+# The model library reads formats with the core's internals: it takes those objects from the static
+# core, hides them, and calls the public API through the shared core.
+file(GLOB model_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/model/*.c")
+if(model_sources)
+    add_library(rooftile_model_objects OBJECT ${model_sources})
+    set_target_properties(rooftile_model_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(rooftile_model_objects PRIVATE "${PROJECT_SOURCE_DIR}/model")
+    target_link_libraries(rooftile_model_objects PRIVATE rooftile_internal)
+    rft_add_library(rooftile_model "${PROJECT_SOURCE_DIR}/cmake/rooftile.map" $<TARGET_OBJECTS:rooftile_model_objects>)
+    target_link_options(rooftile_model_shared PRIVATE -Wl,--exclude-libs,ALL)
+    target_link_libraries(rooftile_model_shared PUBLIC rooftile_shared
+        PRIVATE $<BUILD_INTERFACE:rooftile_static> PkgConfig::JANSSON)
+    target_link_libraries(rooftile_model_static PUBLIC rooftile_static PRIVATE PkgConfig::JANSSON)
+    add_library(rooftile::model ALIAS rooftile_model_shared)
+    add_library(rooftile::model_static ALIAS rooftile_model_static)
+endif()
+
+function(rft_add_program target)
+    add_executable(${target} ${ARGN})
+    target_link_libraries(${target} PRIVATE rooftile_flags rooftile_shared $<TARGET_NAME_IF_EXISTS:rooftile_model_shared> m)
+    set_target_properties(${target} PROPERTIES
+        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+endfunction()
+
+file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/*.c")
+if(cli_sources)
+    rft_add_program(rooftile_tool ${cli_sources})
+    set_target_properties(rooftile_tool PROPERTIES OUTPUT_NAME rooftile)
+    target_include_directories(rooftile_tool PRIVATE "${PROJECT_SOURCE_DIR}/cli")
+    target_link_libraries(rooftile_tool PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS})
+endif()
+
+if(RFT_EXAMPLES)
+    file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c")
+    foreach(source IN LISTS example_sources)
+        cmake_path(GET source STEM name)
+        rft_add_program(example_${name} "${source}")
+        set_target_properties(example_${name} PROPERTIES
+            OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+    endforeach()
+endif()
