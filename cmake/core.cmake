@@ -3,7 +3,6 @@
 # librooftile: one set of objects makes the static and the shared library. Each src/cpu/<isa>/ folder is
 # compiled with the flags of its flags.cmake, everything else for the oldest CPU of the architecture.
 
-set(RFT_LAYERS base problem epilogue format roofline cpu plan api tunedb probe)
 set(RFT_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
 
 # Written at each build, touched only when its text changes, so a new commit recompiles one file.
@@ -35,8 +34,7 @@ function(rft_add_objects target)
 endfunction()
 
 function(rft_add_layers)
-    list(TRANSFORM RFT_LAYERS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1/*.c" OUTPUT_VARIABLE patterns)
-    file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.c")
     if(sources)
         rft_add_objects(rooftile_baseline ${sources})
     endif()

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what the build and the checks need, through apt, and only what is missing.
+# Called by `make check` and `make demo`; takes milliseconds on a machine that has everything.
+
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+CMAKE_LEAST=3.25
+GCC_LEAST=12
+CMAKE_DIR=build/tools/cmake
+
+die() { echo "setup: $*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+has_header() { echo "#include <$1>" | cc -E - >/dev/null 2>&1; }
+
+has_recent_gcc() {
+    has gcc && at_least "$(gcc -dumpversion)" "$GCC_LEAST" || has "gcc-$GCC_LEAST" && has "g++-$GCC_LEAST"
+}
+has_recent_cmake() {
+    local cmake
+    for cmake in cmake "$CMAKE_DIR/cmake/data/bin/cmake"; do
+        if has "$cmake" && at_least "$("$cmake" --version | awk 'NR == 1 { print $3 }')" "$CMAKE_LEAST"; then return 0; fi
+    done
+    return 1
+}
+has_fuzzer() {
+    has clang && echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -x c -fsanitize=fuzzer,address -o /dev/null - >/dev/null 2>&1
+}
+
+# One line a package that is missing: the command or header that shows it, then its Debian name.
+missing_packages() {
+    local tool package
+    while read -r tool package; do
+        has "$tool" || echo "$package"
+    done <<'LIST'
+cc build-essential
+c++ build-essential
+make build-essential
+cmake cmake
+ninja ninja-build
+clang clang
+pkg-config pkg-config
+git git
+python3 python3
+pip3 python3-pip
+unzip unzip
+file file
+objdump binutils
+LIST
+    has_header pthreadpool.h || echo libpthreadpool-dev
+    has_header hwloc.h || echo libhwloc-dev
+    has_header jansson.h || echo libjansson-dev
+    { echo '#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>' | cc -E - >/dev/null 2>&1; } || echo libcmocka-dev
+}
+
+apt_run() {
+    if [ "$(id -u)" -eq 0 ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get "$@"
+    elif has sudo; then
+        sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+    else
+        die "these packages are missing and need root or sudo to install: $PACKAGES"
+    fi
+}
+apt_install() {
+    PACKAGES="$*"
+    has apt-get || die "apt-get not found; install what these Debian packages hold by hand: $PACKAGES"
+    echo "setup: installing $PACKAGES"
+    apt_run update -qq || echo "setup: apt-get update failed, going on with the known package lists" >&2
+    apt_run install -y -qq --no-install-recommends "$@" || die "apt-get could not install: $PACKAGES"
+}
+
+# Releases put clang's run-time libraries into packages of different names.
+install_fuzzer() {
+    local major package
+    major=$(clang -dumpversion | cut -d. -f1)
+    for package in "libclang-rt-$major-dev" libclang-rt-dev "libclang-common-$major-dev"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then apt_install "$package"; fi
+        if has_fuzzer; then return 0; fi
+    done
+    die "clang cannot link -fsanitize=fuzzer,address; install the compiler-rt package of clang $major"
+}
+install_cmake() {
+    echo "setup: cmake is older than $CMAKE_LEAST; installing a newer one into $CMAKE_DIR"
+    python3 -m pip install --quiet --target "$CMAKE_DIR" "cmake>=$CMAKE_LEAST,<4" ||
+        die "cmake >= $CMAKE_LEAST is needed and pip could not fetch it"
+}
+
+mapfile -t wanted < <(missing_packages | sort -u)
+if [ "${#wanted[@]}" -gt 0 ]; then apt_install "${wanted[@]}"; fi
+has_recent_gcc || apt_install "gcc-$GCC_LEAST" "g++-$GCC_LEAST"
+has_recent_cmake || install_cmake
+has_fuzzer || install_fuzzer
+if ! has ctags && has apt-get && [ "$(id -u)" -eq 0 ]; then
+    (apt_install universal-ctags) || echo "setup: going on without ctags; tools/check_names.sh will skip functions" >&2
+fi
