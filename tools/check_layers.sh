@@ -5,6 +5,7 @@
 #   - an #include "..." reaches only the layers that tools/layers.txt names
 #   - a file name occurs once in the whole tree
 #   - a source file has at most 600 lines and opens with the SPDX line
+#   - no tab, no space at a line's end, a newline at the file's end, a function's brace on the line of its name
 # Prints one line a violation, as file:line: text.
 
 set -euo pipefail
@@ -98,8 +99,27 @@ check_heads() {
     return "$bad"
 }
 
+check_form() {
+    local file bad=0
+    while read -r file; do
+        if grep -nHP '\t|[ \t]+$' "$file"; then
+            echo "$file: tabs or spaces at the end of the lines above"
+            bad=1
+        fi
+        if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then
+            echo "$file: no newline at the end"
+            bad=1
+        fi
+        if [[ $file == *.[ch] ]] && grep -nHB 1 '^{$' "$file"; then
+            echo "$file: a function's brace stands on the line of its name"
+            bad=1
+        fi
+    done < <(tree | grep -E '\.(c|h|cpp|cu|cuh|def|sh|cmake|py|md)$')
+    return "$bad"
+}
+
 failed=0
-for check in check_includes check_unique_names check_lengths check_heads; do
+for check in check_includes check_unique_names check_lengths check_heads check_form; do
     "$check" || failed=1
 done
 [ "$failed" -eq 0 ] && echo "layers: $(sources | wc -l) sources keep the rules"
