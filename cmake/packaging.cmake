@@ -31,6 +31,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/rooftileConfigVersion.cm
 if(HWLOC_FOUND)
     set(pc_hwloc " hwloc")
 endif()
+file(RELATIVE_PATH pc_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /prefix) # so that the installed tree may move
 configure_file(cmake/rooftile.pc.in "${PROJECT_BINARY_DIR}/rooftile.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/rooftileConfig.cmake" "${PROJECT_BINARY_DIR}/rooftileConfigVersion.cmake"
     cmake/Findpthreadpool.cmake DESTINATION "${config_dir}")

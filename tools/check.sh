@@ -9,6 +9,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+export PATH=$PWD/build/tools/cmake/cmake/data/bin:$PATH # where tools/setup.sh puts a newer cmake
 ROOT=build/check
 JOBS=$(nproc)
 RFT_FUZZ_SECONDS=${RFT_FUZZ_SECONDS:-60}

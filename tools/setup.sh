@@ -95,7 +95,12 @@ install_cmake() {
 }
 
 mapfile -t wanted < <(missing_packages | sort -u)
-if [ "${#wanted[@]}" -gt 0 ]; then apt_install "${wanted[@]}"; fi
+if [ "${#wanted[@]}" -gt 0 ]; then
+    apt_install "${wanted[@]}"
+    hash -r
+    mapfile -t wanted < <(missing_packages | sort -u)
+    [ "${#wanted[@]}" -eq 0 ] || die "installed, but still not usable: ${wanted[*]}"
+fi
 has_recent_gcc || apt_install "gcc-$GCC_LEAST" "g++-$GCC_LEAST"
 has_recent_cmake || install_cmake
 has_fuzzer || install_fuzzer
