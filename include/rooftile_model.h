@@ -138,9 +138,6 @@ RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *p
 RFT_API rft_status rft_model_decode(const rft_model *model, int64_t tensor, int64_t row0, int64_t rows, rft_type to,
                                     void *dst, int64_t ld, rft_error *err);                       /* [any] */
 
-/* Text of a type, such as "bf16" or "q4_k"; "unknown" for a value that is none. Static, never NULL. */
-RFT_API const char *rft_model_type_name(rft_type type);                                           /* [any] */
-
 #ifdef __cplusplus
 }
 #endif
