@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hparams_config.c - the sizes of a model from a Hugging Face config.json. See hparams.h.
+ *
+ * Keys that are absent take the defaults of the transformers library's own config classes.
+ */
+#include "hparams.h"
+
+#include "base/error.h"
+#include "cursor.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#define MAX_CONFIG_BYTES ((size_t)16 << 20) /* hundreds of times a real one; bounds the parser's memory */
+
+/* The value of a key, NULL where it is absent or null. */
+static const json_t *find(const json_t *root, const char *key) {
+    const json_t *value = json_object_get(root, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static rft_status read_size(const json_t *root, const char *key, bool required, int64_t *out, rft_error *err) {
+    const json_t *value = find(root, key);
+    if (!value) {
+        return required ? rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", key) : RFT_OK;
+    }
+    if (!json_is_integer(value)) {
+        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is not a whole number", key);
+    }
+    const json_int_t number = json_integer_value(value);
+    if (number < 0) {
+        RFT_FAIL(err, RFT_E_ARG, "%s = %" JSON_INTEGER_FORMAT " is negative", key, number);
+    }
+    *out = number;
+    return RFT_OK;
+}
+
+static rft_status read_bool(const json_t *root, const char *key, bool *out, rft_error *err) {
+    const json_t *value = find(root, key);
+    if (value && !json_is_boolean(value)) {
+        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is neither true nor false", key);
+    }
+    *out = value ? json_is_true(value) : *out;
+    return RFT_OK;
+}
+
+static rft_status read_string(const json_t *root, const char *key, const char **out, rft_error *err) {
+    const json_t *value = find(root, key);
+    if (value && !json_is_string(value)) {
+        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is not a string", key);
+    }
+    *out = value ? json_string_value(value) : *out;
+    return RFT_OK;
+}
+
+static rft_status read_arch(const json_t *root, rft__hparams *h, rft_error *err) {
+    const char *type = NULL, *name = "";
+    RFT_TRY(read_string(root, "model_type", &type, err));
+    if (!type) {
+        RFT_FAIL(err, RFT_E_ARG, "the key 'model_type' is missing: this is not a model's config.json");
+    }
+    RFT_TRY(rft__arch_find(type, &h->arch, err));
+    RFT_TRY(read_string(root, "_name_or_path", &name, err));
+    rft__copy_printable(h->name, sizeof h->name, name, strlen(name));
+    return RFT_OK;
+}
+
+static rft_status read_type(const json_t *root, rft__hparams *h, rft_error *err) {
+    static const struct { const char *name; rft_type type; } types[] = {{"float32", RFT_F32}, {"float16", RFT_F16}, {"bfloat16", RFT_BF16}};
+    const char *name = "float32";
+    RFT_TRY(read_string(root, "torch_dtype", &name, err));
+    RFT_TRY(read_string(root, "dtype", &name, err));
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(name, types[i].name) == 0) {
+            h->type = types[i].type;
+            return RFT_OK;
+        }
+    }
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "torch_dtype = '%.40s' is none of float32, float16 and bfloat16", name);
+}
+
+static rft_status refuse_experts(const json_t *root, rft_error *err) {
+    static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        int64_t experts = 0;
+        RFT_TRY(read_size(root, keys[i], false, &experts, err));
+        if (experts > 0) {
+            RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %" PRId64 ": mixture-of-experts layers are not supported", keys[i], experts);
+        }
+    }
+    return RFT_OK;
+}
+
+static rft_status refuse_quantised(const json_t *root, rft_error *err) {
+    const json_t *config = find(root, "quantization_config");
+    const char *method = "unnamed";
+    if (!config) {
+        return RFT_OK;
+    }
+    RFT_TRY(read_string(config, "quant_method", &method, err));
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "quantization_config of method '%.40s': weights quantised outside GGUF are not supported", method);
+}
+
+static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {
+    RFT_TRY(read_size(root, "hidden_size", true, &h->hidden, err));
+    RFT_TRY(read_size(root, "num_hidden_layers", true, &h->layers, err));
+    RFT_TRY(read_size(root, "intermediate_size", true, &h->ffn, err));
+    RFT_TRY(read_size(root, "vocab_size", true, &h->vocab, err));
+    RFT_TRY(read_size(root, "num_attention_heads", true, &h->heads, err));
+    RFT_TRY(read_size(root, "num_key_value_heads", false, &h->kv_heads, err));
+    RFT_TRY(read_size(root, "head_dim", false, &h->head_dim, err));
+    return read_size(root, "max_position_embeddings", false, &h->context, err);
+}
+
+static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *err) {
+    h->tied = h->arch->tied;
+    RFT_TRY(read_bool(root, "tie_word_embeddings", &h->tied, err));
+    RFT_TRY(read_bool(root, "attention_bias", &h->output_bias, err));
+    h->qkv_bias = h->arch->qkv_bias || h->output_bias;
+    return read_bool(root, "mlp_bias", &h->mlp_bias, err);
+}
+
+static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err) {
+    RFT_TRY(read_arch(root, h, err));
+    RFT_TRY(refuse_experts(root, err));
+    RFT_TRY(refuse_quantised(root, err));
+    RFT_TRY(read_type(root, h, err));
+    RFT_TRY(read_sizes(root, h, err));
+    RFT_TRY(read_switches(root, h, err));
+    return rft__hparams_check(h, err);
+}
+
+static rft_status report_json(const json_error_t *json, rft_error *err) {
+    const rft_status status = json_error_code(json) == json_error_out_of_memory ? RFT_E_NOMEM : RFT_E_ARG;
+    char text[JSON_ERROR_TEXT_LENGTH];
+    rft__copy_printable(text, sizeof text, json->text, strlen(json->text));
+    RFT_FAIL(err, status, "JSON line %d, column %d: %.150s", json->line, json->column, text);
+}
+
+rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft_error *err) {
+    *h = (rft__hparams){0};
+    if (size > MAX_CONFIG_BYTES) {
+        RFT_FAIL(err, RFT_E_ARG, "a config.json of %zu bytes is over the limit of %zu", size, MAX_CONFIG_BYTES);
+    }
+    json_error_t json;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json);
+    if (!root) {
+        return report_json(&json, err);
+    }
+    const rft_status status = read_root(root, h, err);
+    json_decref(root);
+    return status;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model.c - the public object: opens a file by its first bytes, owns what was read, answers from it.
+ *
+ * Everything is built in rft_model_open; nothing changes afterwards, so every question may be asked from any thread.
+ */
+#include "rooftile_model.h"
+
+#include "base/error.h"
+#include "hparams.h"
+#include "layers.h"
+#include "mapping.h"
+#include "phase.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct rft_model {
+    rft__allocator allocator;
+    rft__mapping mapping; /* none where the caller keeps the bytes */
+    size_t file_bytes;
+    rft_model_format format;
+    rft__gguf gguf; /* no tensors for a config.json */
+    rft__hparams hparams;
+    rft__layers layers;
+    int64_t parameters;
+};
+
+/* ---- open ---- */
+
+static void count_parameters(rft_model *m) {
+    for (size_t i = 0; i < m->gguf.n_tensors; i++) {
+        m->parameters += m->gguf.tensors[i].rows * m->gguf.tensors[i].dims[0]; /* all lie in the file: no overflow */
+    }
+}
+
+static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_error *err) {
+    m->format = RFT_MODEL_GGUF;
+    RFT_TRY(rft__gguf_parse(&m->allocator, bytes, size, &m->gguf, err));
+    RFT_TRY(rft__hparams_from_gguf(&m->gguf, &m->hparams, err));
+    RFT_TRY(rft__layers_from_gguf(&m->allocator, &m->gguf, &m->hparams, &m->layers, err));
+    count_parameters(m);
+    return RFT_OK;
+}
+
+static rft_status read_config(rft_model *m, const void *bytes, size_t size, rft_error *err) {
+    m->format = RFT_MODEL_CONFIG;
+    RFT_TRY(rft__hparams_from_config(bytes, size, &m->hparams, err));
+    RFT_TRY(rft__layers_from_hparams(&m->allocator, &m->hparams, &m->layers, err));
+    m->parameters = rft__hparams_parameters(&m->hparams);
+    return RFT_OK;
+}
+
+static bool begins_json(const unsigned char *bytes, size_t size) {
+    size_t i = 0;
+    while (i < size && (bytes[i] == ' ' || bytes[i] == '\t' || bytes[i] == '\n' || bytes[i] == '\r')) {
+        i++;
+    }
+    return i < size && bytes[i] == '{';
+}
+
+static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t size, rft_error *err) {
+    m->file_bytes = size;
+    if (size >= 4 && memcmp(bytes, "GGUF", 4) == 0) {
+        return read_gguf(m, bytes, size, err);
+    }
+    if (begins_json(bytes, size)) {
+        return read_config(m, bytes, size, err);
+    }
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json", size, size ? bytes[0] : 0);
+}
+
+static rft_status create(rft_model **out, rft_error *err) {
+    const rft__allocator a = rft__allocator_default();
+    rft_model *m = rft__alloc(&a, sizeof *m, sizeof(void *));
+    if (!m) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory for a model of %zu bytes", sizeof *m);
+    }
+    m->allocator = a;
+    m->gguf.allocator = a;
+    *out = m;
+    return RFT_OK;
+}
+
+void rft_model_free(rft_model *m) {
+    if (m) {
+        const rft__allocator a = m->allocator;
+        rft__layers_free(&a, &m->layers);
+        rft__gguf_free(&m->gguf);
+        rft__unmap_file(&m->mapping);
+        rft__release(&a, m, sizeof *m);
+    }
+}
+
+/* Hands the model over, or frees it. */
+static rft_status finish(rft_model *m, rft_status status, rft_model **out) {
+    if (status == RFT_OK) {
+        *out = m;
+    } else {
+        rft_model_free(m);
+    }
+    return status;
+}
+
+rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out, rft_error *err) {
+    if (!bytes || !out) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", bytes ? "out" : "bytes");
+    }
+    if ((uintptr_t)bytes % 8 != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "bytes = %p is not aligned to 8", bytes);
+    }
+    rft_model *m;
+    RFT_TRY(create(&m, err));
+    return finish(m, read_bytes(m, bytes, size, err), out);
+}
+
+static rft_status read_file(rft_model *m, const char *path, rft_error *err) {
+    RFT_TRY(rft__map_file(path, &m->mapping, err));
+    return read_bytes(m, m->mapping.bytes, m->mapping.size, err);
+}
+
+rft_status rft_model_open(const char *path, rft_model **out, rft_error *err) {
+    if (!path || !out) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", path ? "out" : "path");
+    }
+    rft_model *m;
+    RFT_TRY(create(&m, err));
+    return finish(m, read_file(m, path, err), out);
+}
+
+/* ---- questions ---- */
+
+/* Copies as much of a result as the caller's struct_size, which stays, has room for. */
+static rft_status give(void *out, const void *result, size_t size, const char *type, rft_error *err) {
+    uint32_t room;
+    memcpy(&room, out, sizeof room);
+    if (room < sizeof room + sizeof(uint32_t)) {
+        RFT_FAIL(err, RFT_E_ARG, "struct_size = %" PRIu32 ": start from %s_init()", room, type);
+    }
+    memcpy((char *)out + sizeof room, (const char *)result + sizeof room, (room < size ? room : size) - sizeof room);
+    return RFT_OK;
+}
+
+static rft_status check_args(const void *model, const void *out, const char *name, rft_error *err) {
+    if (!model || !out) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", model ? name : "model");
+    }
+    return RFT_OK;
+}
+
+static rft_status check_index(const char *name, int64_t index, int64_t count, rft_error *err) {
+    if (index < 0 || index >= count) {
+        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in 0..%" PRId64 " (the model has %" PRId64 ")", name, index, count - 1, count);
+    }
+    return RFT_OK;
+}
+
+rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_error *err) {
+    RFT_TRY(check_args(m, info, "info", err));
+    const rft__hparams *h = &m->hparams;
+    const rft_model_info result = {
+        .format = m->format, .architecture = h->arch->name, .name = h->name, .hidden = h->hidden, .layers = h->layers, .heads = h->heads,
+        .kv_heads = h->kv_heads, .head_dim = h->head_dim, .ffn = h->ffn, .vocab = h->vocab, .context = h->context, .tied = h->tied,
+        .n_tensors = (int64_t)m->gguf.n_tensors, .parameters = m->parameters, .file_bytes = m->file_bytes,
+    };
+    return give(info, &result, sizeof result, "rft_model_info", err);
+}
+
+rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *tensor, rft_error *err) {
+    RFT_TRY(check_args(m, tensor, "tensor", err));
+    RFT_TRY(check_index("index", index, (int64_t)m->gguf.n_tensors, err));
+    const rft__tensor *t = &m->gguf.tensors[index];
+    rft_tensor result = {
+        .type = t->format->type, .name = t->name, .n_dims = (int32_t)t->n_dims, .data = t->data, .bytes = (uint64_t)t->bytes,
+    };
+    memcpy(result.dims, t->dims, sizeof result.dims);
+    return give(tensor, &result, sizeof result, "rft_tensor", err);
+}
+
+int64_t rft_model_find_tensor(const rft_model *m, const char *name) { return m && name ? rft__gguf_find_tensor(&m->gguf, name) : -1; }
+
+int64_t rft_model_layer_count(const rft_model *m) { return m ? m->layers.count : 0; }
+
+rft_status rft_model_get_layer(const rft_model *m, int64_t row, const rft_phase *phase, rft_layer *layer, rft_error *err) {
+    RFT_TRY(check_args(m, layer, "layer", err));
+    RFT_TRY(rft__phase_check(phase, err));
+    RFT_TRY(check_index("row", row, m->layers.count, err));
+    rft_layer result;
+    rft__layer_describe(&m->layers.rows[row], phase, &result);
+    return give(layer, &result, sizeof result, "rft_layer", err);
+}
+
+rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_model_cost *cost, rft_error *err) {
+    RFT_TRY(check_args(m, cost, "cost", err));
+    RFT_TRY(rft__phase_check(phase, err));
+    rft_model_cost result = {.tokens = phase->batch * phase->tokens};
+    for (int64_t i = 0; i < m->layers.count; i++) {
+        rft_layer layer;
+        rft__layer_describe(&m->layers.rows[i], phase, &layer);
+        const int64_t parameters = layer.count * layer.n * layer.k;
+        result.linear_parameters += parameters;
+        result.flops += 2.0 * (double)layer.m * (double)parameters;
+        result.weight_bytes += (uint64_t)layer.count * layer.weight_bytes;
+    }
+    result.flops_per_token = result.flops / (double)result.tokens;
+    return give(cost, &result, sizeof result, "rft_model_cost", err);
+}
+
+/* ---- decode ---- */
+
+enum { CHUNK = 1024 }; /* elements; a multiple of every block */
+
+static void decode_row_bf16(const rft__tensor *t, const unsigned char *src, uint16_t *dst) {
+    const rft__format *f = t->format;
+    float chunk[CHUNK];
+    for (int64_t at = 0; at < t->dims[0]; at += CHUNK) {
+        const int64_t n = rft__min(CHUNK, t->dims[0] - at);
+        f->decode_blocks(src + at / f->block_elements * f->block_bytes, n / f->block_elements, chunk);
+        for (int64_t i = 0; i < n; i++) {
+            dst[at + i] = rft__bf16_from_f32(chunk[i]);
+        }
+    }
+}
+
+static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows, rft_type to, int64_t ld, rft_error *err) {
+    if (to != RFT_F32 && to != RFT_BF16) {
+        RFT_FAIL(err, RFT_E_ARG, "to = %d (%s) is neither RFT_F32 nor RFT_BF16", (int)to, rft__format_name(to));
+    }
+    if (row0 < 0 || rows < 0 || row0 > t->rows || rows > t->rows - row0) {
+        RFT_FAIL(err, RFT_E_ARG, "row0 = %" PRId64 " and rows = %" PRId64 " leave the %" PRId64 " rows of tensor '%s'", row0, rows, t->rows, t->name);
+    }
+    int64_t extent;
+    if (ld < t->dims[0] || rft__mul_overflows(rows, ld, &extent) || rft__mul_overflows(extent, 4, &extent)) {
+        RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
+    }
+    if (!t->format->decode_blocks) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%s' is %s, which is known by name and size only: it has no decoder", t->name, t->format->name);
+    }
+    return RFT_OK;
+}
+
+rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, int64_t rows, rft_type to, void *dst, int64_t ld, rft_error *err) {
+    RFT_TRY(check_args(m, dst, "dst", err));
+    RFT_TRY(check_index("tensor", tensor, (int64_t)m->gguf.n_tensors, err));
+    const rft__tensor *t = &m->gguf.tensors[tensor];
+    ld = ld ? ld : t->dims[0];
+    RFT_TRY(check_decode(t, row0, rows, to, ld, err));
+    const int64_t row_bytes = t->bytes / t->rows;
+    for (int64_t i = 0; i < rows; i++) {
+        const unsigned char *src = t->data + (row0 + i) * row_bytes;
+        if (to == RFT_F32) {
+            t->format->decode_blocks(src, t->dims[0] / t->format->block_elements, (float *)dst + i * ld);
+        } else {
+            decode_row_bf16(t, src, (uint16_t *)dst + i * ld);
+        }
+    }
+    return RFT_OK;
+}
