@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backend.h - what a device must offer to plan and api: one table of functions a backend, found by plan/registry.
+ * Objects are opaque to the callers; every argument was checked by api, every rft__problem is canonical.
+ */
+#ifndef RFT_PROBLEM_BACKEND_H
+#define RFT_PROBLEM_BACKEND_H
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "problem/problem.h"
+#include "rooftile_analysis.h"
+
+typedef struct rft__device rft__device;   /* one context's share of a device: threads, caches, chosen rates */
+typedef struct rft__choice rft__choice;   /* a plan's table from ranges of m to kernels */
+
+/* Text that grows to what snprintf would need; the sink of explain. */
+typedef struct rft__text {
+    char *buf;
+    size_t cap, length;
+} rft__text;
+
+void rft__text_add(rft__text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct rft__device_options {
+    const rft_ctx_options *ctx; /* as checked by api; strings valid during the call only */
+    const rft__allocator *allocator;
+    int ordinal;
+    const rft_machine *as; /* NULL, or open a device that only judges candidates, as if this machine were here; it never runs */
+    uint32_t as_threads;   /* of that device */
+} rft__device_options;
+
+typedef struct rft__run {       /* one product, checked */
+    const rft__choice *choice;
+    const rft_linear_args *args; /* strides filled in: no zeros left. For a view too w, ldw and w_batch_stride say where W is.
+                                  * weight, w and x may be NULL when k = 0 or alpha = 0. m, n and batch are not 0. */
+} rft__run;
+
+typedef struct rft__backend {
+    const char *name; /* "cpu", "cuda" */
+    rft_status (*open)(const rft__device_options *options, rft__device **out, rft_error *err);
+    void (*close)(rft__device *device);
+    void (*describe)(const rft__device *device, rft_device_info *info);
+
+    uint64_t (*weight_layout)(const rft__matrix *w);            /* of the packed form; 0: this W cannot be packed */
+    rft_status (*weight_bytes)(const rft__matrix *w, size_t *bytes, rft_error *err); /* of the packed data behind the header */
+    rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err);
+    rft_status (*weight_unpack)(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err);
+
+    /* Fixes a kernel for each range of m. forced: a kernel's name, or NULL. */
+    rft_status (*choose)(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err);
+    void (*choice_free)(rft__device *device, rft__choice *choice);
+    /* kernel, error constants and threads at one m, workspace for any m of the plan; leaves the bound alone. */
+    void (*choice_info)(const rft__choice *choice, int64_t m, rft_plan_info *info);
+    /* Why some m is left to a fallback kernel, as one sentence that lives as long as the choice; NULL: none is. */
+    const char *(*choice_fallback)(const rft__choice *choice);
+    void (*choice_explain)(const rft__choice *choice, int64_t m, rft__text *text);
+    rft_status (*run)(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err);
+
+    uint32_t (*kernel_count)(void);
+    rft_status (*kernel_get)(uint32_t i, rft_kernel_info *info); /* i < kernel_count() */
+} rft__backend;
+
+extern const rft__backend rft__backend_cpu;
+
+/* What a weight object holds; api owns the object, backends read it. */
+struct rft_weight {
+    rft__matrix w;
+    uint64_t layout;    /* 0: a view */
+    const void *data;   /* packed data, or W itself for a view */
+    const rft_ctx *ctx;
+};
+
+#endif
