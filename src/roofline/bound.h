@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bound.h - the roofline bound of a call on one machine. Called by plan info and by rft_machine_bound.
+ *
+ * seconds = max(flops / peak, bytes / DRAM read bandwidth): peak and bandwidth overlap, operands come from memory once, and a
+ * byte written costs what a byte read costs. The last is a model, not a law: y is a small part of a linear layer's bytes,
+ * and streaming stores are on many machines faster than reads.
+ * Invariant: mach has passed rft__machine_check, p is canonical.
+ */
+#ifndef RFT_ROOFLINE_BOUND_H
+#define RFT_ROOFLINE_BOUND_H
+
+#include "problem/problem.h"
+#include "rooftile_analysis.h"
+
+/* threads 0: as many as were measured. A roof that the profile does not know (0) bounds nothing. */
+void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint32_t threads, rft_bound *out);
+/* One roof at a thread count: linear between measured counts and from zero to the first, constant beyond the last. */
+double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threads);
+/* GFLOP/s of the fastest op that may multiply x by w: the bf16 dot product when both are bf16, the f32 FMA for all. */
+double rft__peak_at(const rft_machine *mach, rft_type x, rft_type w, uint32_t threads);
+
+#endif
