@@ -13,20 +13,23 @@ cd "$(dirname "$0")/.."
 MAX_FUNCTION=60
 MAX_KERNEL=150
 
-# Rows are NAME(op, x, w, acc, MR, NR, ...); the ISA is the folder.
+# Rows are KERNEL(op, x, w, MR, NR, KR, family, ...); sums are f32, the ISA is the folder, and ends the family's name.
 check_kernel_rows() {
-    local def isa
+    local def
     for def in src/cpu/*/kernels_*.def; do
-        [ -e "$def" ] || continue
-        isa=$(basename "$(dirname "$def")")
-        if [ "$(basename "$def")" != "kernels_$isa.def" ]; then echo "$def: should be called kernels_$isa.def"; fi
-        grep -nE '^[A-Z_]+\(' "$def" | sed -E 's/:[A-Z_]+\(/ /; s/[,)]/ /g' | awk -v def="$def" -v isa="$isa" '{
-            name = $2 "_" $3 "_" $4 "_" $5 "_" $6 "x" $7 "_" isa
-            if (name !~ /^(gemm|gemv)(_(f32|f16|bf16|i8|u8|e4m3|e5m2|i32|q[0-9a-z]+))(_(f32|f16|bf16|i8|u8|e4m3|e5m2|i32|q[0-9a-z]+))_(f32|i32)_[1-9][0-9]*x[1-9][0-9]*_[a-z0-9]+$/)
-                print def ":" $1 ": \"" name "\" is not <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>"
-            else if (name in seen) print def ":" $1 ": " name " has a row already"
-            seen[name] = 1
-        }'
+        if [ -e "$def" ]; then tr ',()' '   ' <"$def" | awk -v def="$def" '
+            BEGIN { n = split(def, parts, "/"); isa = parts[n - 1]; type = "^(f32|f16|bf16)$"
+                    if (parts[n] != "kernels_" isa ".def") print def ": should be called kernels_" isa ".def" }
+            $1 != "KERNEL" { next }
+            {
+                name = $2 "_" $3 "_" $4 "_f32_" $5 "x" $6 "_" isa
+                at = def ":" NR ": "
+                if ($2 !~ /^(gemm|gemv)$/ || $3 !~ type || $4 !~ type || $5 $6 !~ /^[0-9]+$/)
+                    print at name " is not <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>"
+                if (name in first) print at name " has a row already, line " first[name]
+                if ($8 !~ "^rft__[a-z0-9_]+_" isa "$") print at "the family " $8 " should be called rft__..._" isa
+                first[name] = NR
+            }'; fi
     done
 }
 
@@ -36,7 +39,7 @@ static_macros() {
         sed -E 's/^#[ ]*define ([A-Z_]+) (static.*)$/-D\1=\2/' | sort -u
 }
 
-# One line a definition: file line end name scope kind, where scope is "file" for a static one.
+# One line a definition, file|line|end|name|scope|kind, where scope is "file" for a static one.
 definitions() {
     local macros folder folders=()
     mapfile -t macros < <(static_macros)
@@ -44,11 +47,11 @@ definitions() {
         if [ -d "$folder" ]; then folders+=("$folder"); fi
     done
     find "${folders[@]}" -name '*.[ch]' | sort | ctags "${macros[@]}" -L - -f - --languages=C,C++ --langmap=C:.c.h \
-        --kinds-C=fstug -x --sort=no --_xformat='%F %n %{end} %N %f %K'
+        --kinds-C=fstug -x --sort=no --_xformat='%F|%n|%{end}|%N|%f|%K'
 }
 
 check_definitions() {
-    definitions | awk -v max_function="$MAX_FUNCTION" -v max_kernel="$MAX_KERNEL" '
+    definitions | awk -F '|' -v max_function="$MAX_FUNCTION" -v max_kernel="$MAX_KERNEL" '
         function say(text) { printf "%s:%d: %s\n", $1, $2, text }
         { file = $1; begin = $2; end = $3; name = $4; scope = $5; kind = $6
           library = file ~ /^(include|src|model)\//; header = file ~ /\.h$/ }
