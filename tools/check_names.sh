@@ -60,6 +60,7 @@ check_definitions() {
             if (name ~ /_t$/ && name !~ /^__anon/) say("type " name " ends in _t, which belongs to libc")
             next
         }
+        file ~ /_body\.h$/ { library = 0 } # text that a .c file instantiates: its functions are static there
         # The macro of a table pastes rft__decode_<format>; one that no header needs may be static.
         library && !header && scope == "file" && name ~ /^rft_/ && name !~ /^rft__decode_/ { say(name " is static here, so it needs no prefix") }
         library && scope != "file" && name !~ /^rft_[a-z0-9_]+$/ { say(name " is visible to other files, so it begins with rft_ or rft__") }
