@@ -33,7 +33,8 @@ typedef struct rft__device_options {
 typedef struct rft__run {       /* one product, checked */
     const rft__choice *choice;
     const rft_linear_args *args; /* strides filled in: no zeros left. For a view too w, ldw and w_batch_stride say where W is.
-                                  * weight, w and x may be NULL when k = 0 or alpha = 0. m, n and batch are not 0. */
+                                  * w_batch_stride is 0 where one W serves every batch. weight, w and x may be NULL when
+                                  * k = 0 or alpha = 0. m, n and batch are not 0. */
 } rft__run;
 
 typedef struct rft__backend {

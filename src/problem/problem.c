@@ -9,13 +9,14 @@
 
 #include <string.h>
 
-double rft__matrix_bytes(const rft__matrix *w) { return (double)w->n * (double)w->k * (double)w->batch * (double)rft__type_size(w->elem); }
+double rft__matrix_bytes(const rft__matrix *w) {
+    return (double)w->n * (double)w->k * (double)w->batch * (double)rft__type_size(w->elem);
+}
 
-static rft_status check_shape(const rft_weight_desc *d, const char *which, rft_error *err)
-{
+static rft_status check_shape(const rft_weight_desc *d, const char *which, rft_error *err) {
     if (d->n < 0 || d->k < 0 || d->batch < 0 || d->ld < 0 || d->batch_stride < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld, batch = %lld, batch_stride = %lld: none may be negative", which,
-                 (long long)d->n, (long long)d->k, (long long)d->ld, (long long)d->batch, (long long)d->batch_stride);
+        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld, batch = %lld, batch_stride = %lld: none may be negative",
+                 which, (long long)d->n, (long long)d->k, (long long)d->ld, (long long)d->batch, (long long)d->batch_stride);
     }
     if (d->order != RFT_K_CONTIGUOUS && d->order != RFT_MN_CONTIGUOUS) {
         RFT_FAIL(err, RFT_E_ARG, "%s.order = %d is not an rft_order", which, (int)d->order);
@@ -28,8 +29,7 @@ static rft_status check_shape(const rft_weight_desc *d, const char *which, rft_e
     return RFT_OK;
 }
 
-static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_error *err)
-{
+static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_error *err) {
     const uint32_t both = RFT_WEIGHT_GLU_HALVES | RFT_WEIGHT_GLU_INTERLEAVED;
     if (d->flags & ~(RFT_WEIGHT_VIEW | both)) {
         RFT_FAIL(err, RFT_E_ARG, "%s.flags = 0x%x has bits that are no RFT_WEIGHT_ flag", which, d->flags);
@@ -43,13 +43,13 @@ static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_e
     return RFT_OK;
 }
 
-static rft_status check_type(const rft_weight_desc *d, const char *which, rft_error *err)
-{
+static rft_status check_type(const rft_weight_desc *d, const char *which, rft_error *err) {
     if (rft__type_name(d->elem)[0] == '?' && (int)d->elem < RFT_GGUF_Q4_0 - 2) {
         RFT_FAIL(err, RFT_E_ARG, "%s.elem = %d is not an rft_type", which, (int)d->elem);
     }
     if (!rft__type_is_float(d->elem)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.elem = %d (%s): weights here are f32, bf16 or f16", which, (int)d->elem, rft__type_name(d->elem));
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.elem = %d (%s): weights here are f32, bf16 or f16", which, (int)d->elem,
+                 rft__type_name(d->elem));
     }
     if (d->scale != 0 || d->zero != 0 || d->group_n != 0 || d->group_k != 0) {
         RFT_FAIL(err, RFT_E_ARG, "%s: scale, zero, group_n and group_k must be 0 for elem %s, which has no scales", which,
@@ -59,23 +59,21 @@ static rft_status check_type(const rft_weight_desc *d, const char *which, rft_er
 }
 
 /* The span of one operand in bytes must fit in int64 so that no later offset can overflow. */
-static rft_status check_span(const rft__matrix *w, const char *which, rft_error *err)
-{
+static rft_status check_span(const rft__matrix *w, const char *which, rft_error *err) {
     const int64_t rows = w->order == RFT_K_CONTIGUOUS ? w->n : w->k;
     const int64_t ld = w->order == RFT_K_CONTIGUOUS ? w->n_stride : w->k_stride;
     int64_t matrix = 0, all = 0, bytes = 0, padded = 0;
-    if (rft__mul_overflows(rows, ld, &matrix) || rft__mul_overflows(w->batch_stride, w->batch, &all) || rft__add_overflows(all, matrix, &all) ||
-        rft__mul_overflows(all, 16, &bytes) || rft__add_overflows(w->n, 256, &padded) || rft__add_overflows(w->k, 256, &bytes) ||
-        rft__mul_overflows(padded, bytes, &bytes) || rft__mul_overflows(bytes, rft__max(w->batch, 1), &bytes) ||
-        rft__mul_overflows(bytes, 16, &bytes)) {
-        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld, batch = %lld overflow 2^63 bytes", which, (long long)w->n, (long long)w->k,
-                 (long long)ld, (long long)w->batch);
+    if (rft__mul_overflows(rows, ld, &matrix) || rft__mul_overflows(w->batch_stride, w->batch, &all) ||
+        rft__add_overflows(all, matrix, &all) || rft__mul_overflows(all, 16, &bytes) || rft__add_overflows(w->n, 256, &padded) ||
+        rft__add_overflows(w->k, 256, &bytes) || rft__mul_overflows(padded, bytes, &bytes) ||
+        rft__mul_overflows(bytes, rft__max(w->batch, 1), &bytes) || rft__mul_overflows(bytes, 16, &bytes)) {
+        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld, batch = %lld overflow 2^63 bytes", which, (long long)w->n,
+                 (long long)w->k, (long long)ld, (long long)w->batch);
     }
     return RFT_OK;
 }
 
-rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char *which, rft_error *err)
-{
+rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char *which, rft_error *err) {
     RFT_TRY(check_shape(d, which, err));
     RFT_TRY(check_flags(d, which, err));
     RFT_TRY(check_type(d, which, err));
@@ -83,7 +81,9 @@ rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char
     const int64_t ld = d->ld != 0 ? d->ld : rft__max(1, k_contiguous ? d->k : d->n);
     *w = (rft__matrix){.elem = d->elem,
                        .order = d->order,
-                       .glu = d->flags & RFT_WEIGHT_GLU_HALVES ? RFT__GLU_HALVES : d->flags & RFT_WEIGHT_GLU_INTERLEAVED ? RFT__GLU_INTERLEAVED : RFT__GLU_NONE,
+                       .glu = d->flags & RFT_WEIGHT_GLU_HALVES        ? RFT__GLU_HALVES
+                              : d->flags & RFT_WEIGHT_GLU_INTERLEAVED ? RFT__GLU_INTERLEAVED
+                                                                      : RFT__GLU_NONE,
                        .view = (d->flags & RFT_WEIGHT_VIEW) != 0,
                        .n = d->n,
                        .k = d->k,
@@ -92,7 +92,8 @@ rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char
                        .k_stride = k_contiguous ? 1 : ld};
     int64_t dense = 0;
     if (rft__mul_overflows(k_contiguous ? d->n : d->k, ld, &dense)) {
-        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld overflow 2^63 elements", which, (long long)d->n, (long long)d->k, (long long)ld);
+        RFT_FAIL(err, RFT_E_ARG, "%s: n = %lld, k = %lld, ld = %lld overflow 2^63 elements", which, (long long)d->n,
+                 (long long)d->k, (long long)ld);
     }
     w->batch_stride = d->batch_stride != 0 ? d->batch_stride : dense;
     return check_span(w, which, err);
@@ -100,8 +101,7 @@ rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char
 
 /* ---- the whole layer ---- */
 
-static rft_status check_float(rft_type type, const char *which, rft_error *err)
-{
+static rft_status check_float(rft_type type, const char *which, rft_error *err) {
     if (rft__type_is_float(type)) {
         return RFT_OK;
     }
@@ -111,8 +111,7 @@ static rft_status check_float(rft_type type, const char *which, rft_error *err)
     RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %s: activations here are f32, bf16 or f16", which, rft__type_name(type));
 }
 
-static rft_status check_rows(const rft_linear_desc *d, rft_error *err)
-{
+static rft_status check_rows(const rft_linear_desc *d, rft_error *err) {
     if (d->m_min < 0) {
         RFT_FAIL(err, RFT_E_ARG, "desc.m_min = %lld is negative", (long long)d->m_min);
     }
@@ -125,8 +124,7 @@ static rft_status check_rows(const rft_linear_desc *d, rft_error *err)
     return RFT_OK;
 }
 
-static rft_status check_features(const rft_linear_desc *d, rft_error *err)
-{
+static rft_status check_features(const rft_linear_desc *d, rft_error *err) {
     const uint32_t known = RFT_W_DYNAMIC | RFT_BATCH_INVARIANT | RFT_X_SCALED | RFT_ALPHA;
     if (d->flags & ~known) {
         RFT_FAIL(err, RFT_E_ARG, "desc.flags = 0x%x has bits that mean nothing for a layer", d->flags);
@@ -139,8 +137,8 @@ static rft_status check_features(const rft_linear_desc *d, rft_error *err)
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.n_group = %lld: grouped products have no kernel here", (long long)d->n_group);
     }
     if (d->x_group_k != 0 || (d->flags & RFT_X_SCALED)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.x_group_k = %lld, RFT_X_SCALED %s: x of type %s has no scales", (long long)d->x_group_k,
-                 d->flags & RFT_X_SCALED ? "set" : "clear", rft__type_name(d->x));
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.x_group_k = %lld, RFT_X_SCALED %s: x of type %s has no scales",
+                 (long long)d->x_group_k, d->flags & RFT_X_SCALED ? "set" : "clear", rft__type_name(d->x));
     }
     if (!(d->flags & RFT_ALPHA) && d->alpha != 0.0f && d->alpha != 1.0f) {
         RFT_FAIL(err, RFT_E_ARG, "desc.alpha = %g does not count without RFT_ALPHA in desc.flags", (double)d->alpha);
@@ -148,8 +146,7 @@ static rft_status check_features(const rft_linear_desc *d, rft_error *err)
     return RFT_OK;
 }
 
-static rft_status check_enums(const rft_linear_desc *d, rft_error *err)
-{
+static rft_status check_enums(const rft_linear_desc *d, rft_error *err) {
     RFT_TRY(check_float(d->x, "desc.x", err));
     RFT_TRY(check_float(d->y, "desc.y", err));
     if (d->x_order != RFT_K_CONTIGUOUS && d->x_order != RFT_MN_CONTIGUOUS) {
@@ -159,7 +156,8 @@ static rft_status check_enums(const rft_linear_desc *d, rft_error *err)
         RFT_FAIL(err, RFT_E_ARG, "desc.compute = %d is not an rft_compute", (int)d->compute);
     }
     if (d->compute != RFT_COMPUTE_AUTO && d->compute != RFT_COMPUTE_F32 && d->compute != RFT_COMPUTE_16) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = %d: kernels here multiply in f32 or 16 bits (AUTO, F32, 16)", (int)d->compute);
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = %d: kernels here multiply in f32 or 16 bits (AUTO, F32, 16)",
+                 (int)d->compute);
     }
     if (d->n_epi > 0 && d->epi == NULL) {
         RFT_FAIL(err, RFT_E_ARG, "desc.epi is NULL and desc.n_epi = %u", d->n_epi);
@@ -168,8 +166,7 @@ static rft_status check_enums(const rft_linear_desc *d, rft_error *err)
 }
 
 /* x and y at m_max must have an extent in bytes below 2^63, with room for tiles that round it up. */
-static rft_status check_extent(const rft__problem *p, rft_error *err)
-{
+static rft_status check_extent(const rft__problem *p, rft_error *err) {
     int64_t rows = 0, row = 0, elements = 0, bytes = 0;
     if (rft__add_overflows(p->m_max, 256, &rows) || rft__add_overflows(rft__max(p->w.n, p->w.k), 256, &row) ||
         rft__mul_overflows(rows, row, &elements) || rft__mul_overflows(elements, rft__max(p->batch, 1), &elements) ||
@@ -180,8 +177,7 @@ static rft_status check_extent(const rft__problem *p, rft_error *err)
     return RFT_OK;
 }
 
-rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_error *err)
-{
+rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_error *err) {
     RFT_TRY(check_rows(d, err));
     RFT_TRY(check_enums(d, err));
     RFT_TRY(check_features(d, err));
@@ -198,15 +194,14 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_erro
     p->w.view = p->w.view && !p->w_dynamic;
     p->batch = d->batch != 0 ? d->batch : p->w.batch;
     if (p->w.batch != p->batch && p->w.batch != 1) {
-        RFT_FAIL(err, RFT_E_ARG, "desc.batch = %lld differs from desc.w.batch = %lld, which may only be 1 or the same", (long long)p->batch,
-                 (long long)p->w.batch);
+        RFT_FAIL(err, RFT_E_ARG, "desc.batch = %lld differs from desc.w.batch = %lld, which may only be 1 or the same",
+                 (long long)p->batch, (long long)p->w.batch);
     }
     RFT_TRY(check_extent(p, err));
     return rft__epi_make(&p->epi, d->epi, d->n_epi, p->w.n, p->w.glu != RFT__GLU_NONE, p->alpha == 0.0f ? 1.0f : p->alpha, err);
 }
 
-rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_error *err)
-{
+rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_error *err) {
     RFT_TRY(rft__sized_check(desc, name, err));
     const size_t size = desc->struct_size;
     if (size > sizeof *desc) {
@@ -216,8 +211,7 @@ rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_
     return RFT_OK;
 }
 
-rft_status rft__problem_read(rft__problem *p, const rft_linear_desc *desc, rft_error *err)
-{
+rft_status rft__problem_read(rft__problem *p, const rft_linear_desc *desc, rft_error *err) {
     rft_linear_desc own;
     RFT_TRY(rft__sized_read(&own, sizeof own, desc, "desc", err));
     RFT_TRY(rft__weight_desc_nested(&own.w, "desc.w", err));
