@@ -11,10 +11,10 @@
 struct rft_plan {
     rft_ctx *ctx;
     rft__problem problem;
-    rft__plan_entry *entry;   /* shared with equal plans through plan_cache */
+    rft__plan_entry *entry;    /* shared with equal plans through plan_cache */
     const rft__choice *choice; /* the entry's */
-    uint64_t weight_layout;   /* that a weight must have; 0: a view */
-    size_t workspace;         /* bytes, for any m of the plan */
+    uint64_t weight_layout;    /* that a weight must have; 0: a view */
+    size_t workspace;          /* bytes, for any m of the plan */
 };
 
 /* forced: the only kernel that may serve it, or NULL. */
