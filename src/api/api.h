@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api.h - what the files of api share: opening a context, and the checks of one run.
+ * Invariant of the folder: arguments are checked here, once, and work is done below; api computes nothing.
+ */
+#ifndef RFT_API_API_H
+#define RFT_API_API_H
+
+#include "plan/plan.h"
+
+#define RFT__STORAGE_ALIGN 64 /* of weight storage and of workspace */
+#define RFT__MAX_LIST      16 /* plans in one rft_run_list */
+
+/* as NULL: the device itself, else one that judges candidates as if that machine were here, with `threads` threads. */
+rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft_machine *as, uint32_t threads,
+                         rft_ctx **out, rft_error *err);
+
+/* Passes status on; a failure's message gets "where: " in front. */
+rft_status rft__status_in(const char *where, rft_status status, rft_error *err);
+
+/* One checked product. Lives on the caller's stack; `run` points into it. */
+typedef struct rft__call {
+    rft_linear_args args; /* defaults filled in */
+    rft__run run;
+    bool nothing; /* m, n or batch is 0: there is no y to write */
+} rft__call;
+
+/* All checks of rft_linear_run and the defaults, in O(1). */
+rft_status rft__call_make(rft__call *call, const rft_plan *plan, const rft_linear_args *args, rft_error *err);
+/* Runs checked calls of plans of one context in one hand-off. */
+rft_status rft__call_run(const rft_plan *const *plans, const rft__call *calls, uint32_t count, rft_error *err);
+
+#endif
