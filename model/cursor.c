@@ -26,7 +26,8 @@ void rft__copy_printable(char *out, size_t cap, const char *text, size_t length)
 
 rft_status rft__cursor_take(rft__cursor *c, uint64_t n, const char *what, const unsigned char **out) {
     if (n > c->size - c->at) {
-        RFT_FAIL(c->err, RFT_E_ARG, "%s needs %" PRIu64 " bytes at offset %zu, but the file ends at %zu", what, n, c->at, c->size);
+        RFT_FAIL(c->err, RFT_E_ARG, "%s needs %" PRIu64 " bytes at offset %zu, but the file ends at %zu", what, n, c->at,
+                 c->size);
     }
     *out = c->bytes + c->at;
     c->at += (size_t)n;

@@ -2,7 +2,8 @@
  *
  * cursor.h - reads little-endian values and text from bytes of a file that is not trusted.
  *
- * Called by gguf.c and the hparams readers. Invariant: at <= size; a read that would pass the end moves nothing and is an error with the numbers.
+ * Called by gguf.c and the hparams readers. Invariant: at <= size; a read that would pass the end moves nothing and is an error
+ * with the numbers.
  */
 #ifndef RFT_MODEL_CURSOR_H
 #define RFT_MODEL_CURSOR_H

@@ -15,7 +15,22 @@
 
 enum { DEFAULT_ALIGNMENT = 32, MIN_ALIGNMENT = 8 };
 
-enum { TYPE_U8, TYPE_I8, TYPE_U16, TYPE_I16, TYPE_U32, TYPE_I32, TYPE_F32, TYPE_BOOL, TYPE_STRING, TYPE_ARRAY, TYPE_U64, TYPE_I64, TYPE_F64, N_TYPES };
+enum {
+    TYPE_U8,
+    TYPE_I8,
+    TYPE_U16,
+    TYPE_I16,
+    TYPE_U32,
+    TYPE_I32,
+    TYPE_F32,
+    TYPE_BOOL,
+    TYPE_STRING,
+    TYPE_ARRAY,
+    TYPE_U64,
+    TYPE_I64,
+    TYPE_F64,
+    N_TYPES
+};
 
 /* Bytes of a value; 0: its own length comes first. */
 static const uint32_t value_bytes[N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -54,7 +69,8 @@ static rft_status skip_array(rft__cursor *c, uint32_t type, uint64_t count) {
     }
     const uint64_t least = type == TYPE_STRING ? 8 : value_bytes[type];
     if (count > (c->size - c->at) / least) {
-        RFT_FAIL(c->err, RFT_E_ARG, "an array claims %" PRIu64 " elements of %" PRIu64 " bytes or more at offset %zu, but the file ends at %zu",
+        RFT_FAIL(c->err, RFT_E_ARG,
+                 "an array claims %" PRIu64 " elements of %" PRIu64 " bytes or more at offset %zu, but the file ends at %zu",
                  count, least, c->at, c->size);
     }
     const unsigned char *p = NULL;
@@ -111,7 +127,8 @@ static rft_status fill_keys(rft__gguf *g, rft__cursor *c) {
     qsort(g->keys, g->n_keys, sizeof *g->keys, compare_keys);
     for (size_t i = 1; i < g->n_keys; i++) {
         if (compare_keys(&g->keys[i - 1], &g->keys[i]) == 0) {
-            RFT_FAIL(c->err, RFT_E_ARG, "the key '%.*s' occurs twice", (int)rft__min((int64_t)g->keys[i].length, 99), g->keys[i].name);
+            RFT_FAIL(c->err, RFT_E_ARG, "the key '%.*s' occurs twice", (int)rft__min((int64_t)g->keys[i].length, 99),
+                     g->keys[i].name);
         }
     }
     return RFT_OK;
@@ -124,8 +141,9 @@ static rft_status read_tensor_name(rft__cursor *c, rft__tensor *t) {
     size_t length;
     RFT_TRY(rft__cursor_string(c, "a tensor name", &name, &length));
     if (length >= sizeof t->name || !printable(name, length)) {
-        RFT_FAIL(c->err, RFT_E_ARG, "the tensor name of %zu bytes before offset %zu is longer than %d or holds control characters",
-                 length, c->at, RFT_GGUF_MAX_NAME - 1);
+        RFT_FAIL(c->err, RFT_E_ARG,
+                 "the tensor name of %zu bytes before offset %zu is longer than %d or holds control characters", length, c->at,
+                 RFT_GGUF_MAX_NAME - 1);
     }
     memcpy(t->name, name, length);
     return RFT_OK;
@@ -134,7 +152,8 @@ static rft_status read_tensor_name(rft__cursor *c, rft__tensor *t) {
 static rft_status read_dims(rft__cursor *c, rft__tensor *t) {
     RFT_TRY(rft__cursor_u32(c, "a dimension count", &t->n_dims));
     if (t->n_dims > RFT_TENSOR_MAX_DIMS) {
-        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has %" PRIu32 " dimensions, more than %d", t->name, t->n_dims, RFT_TENSOR_MAX_DIMS);
+        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has %" PRIu32 " dimensions, more than %d", t->name, t->n_dims,
+                 RFT_TENSOR_MAX_DIMS);
     }
     t->rows = 1;
     for (uint32_t i = 0; i < RFT_TENSOR_MAX_DIMS; i++) {
@@ -162,8 +181,8 @@ static rft_status read_tensor(rft__cursor *c, rft__tensor *t) {
         RFT_FAIL(c->err, RFT_E_UNSUPPORTED, "tensor '%s' has type %" PRIu32 ", which is not known", t->name, type);
     }
     if (t->dims[0] % t->format->block_elements != 0) {
-        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has rows of %" PRId64 ", not a multiple of %" PRIu32 ", the block of %s", t->name, t->dims[0],
-                 t->format->block_elements, t->format->name);
+        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has rows of %" PRId64 ", not a multiple of %" PRIu32 ", the block of %s",
+                 t->name, t->dims[0], t->format->block_elements, t->format->name);
     }
     return rft__format_bytes(t->format->type, t->rows, t->dims[0], &t->bytes, c->err);
 }
@@ -212,14 +231,16 @@ static rft_status read_alignment(const rft__gguf *g, int64_t *alignment, rft_err
 static rft_status place_tensor(rft__tensor *t, const rft__cursor *c, size_t alignment, uint64_t *end) {
     const uint64_t room = c->size - c->at;
     if (t->offset % alignment != 0) {
-        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has offset %" PRIu64 ", not a multiple of the alignment %zu", t->name, t->offset, alignment);
+        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has offset %" PRIu64 ", not a multiple of the alignment %zu", t->name, t->offset,
+                 alignment);
     }
     if (t->offset < *end) {
-        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' at offset %" PRIu64 " starts before the end %" PRIu64 " of the one before it", t->name,
-                 t->offset, *end);
+        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' at offset %" PRIu64 " starts before the end %" PRIu64 " of the one before it",
+                 t->name, t->offset, *end);
     }
     if (t->offset > room || (uint64_t)t->bytes > room - t->offset) {
-        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' of %" PRId64 " bytes at offset %" PRIu64 " ends past the %" PRIu64 " bytes of data", t->name,
+        RFT_FAIL(c->err, RFT_E_ARG,
+                 "tensor '%s' of %" PRId64 " bytes at offset %" PRIu64 " ends past the %" PRIu64 " bytes of data", t->name,
                  t->bytes, t->offset, room);
     }
     t->data = c->bytes + c->at + t->offset;
@@ -319,13 +340,12 @@ static const rft__gguf_key *find_key(const rft__gguf *g, const char *name) {
     return g->n_keys ? bsearch(&wanted, g->keys, g->n_keys, sizeof *g->keys, compare_keys) : NULL;
 }
 
-static bool is_integer(uint32_t type) {
-    return type <= TYPE_I32 || type == TYPE_U64 || type == TYPE_I64;
-}
+static bool is_integer(uint32_t type) { return type <= TYPE_I32 || type == TYPE_U64 || type == TYPE_I64; }
 
 static bool is_signed(uint32_t type) { return type == TYPE_I8 || type == TYPE_I16 || type == TYPE_I32 || type == TYPE_I64; }
 
-rft_status rft__gguf_integer(const rft__gguf *g, const char *name, bool required, int64_t min, int64_t max, int64_t *out, rft_error *err) {
+rft_status rft__gguf_integer(const rft__gguf *g, const char *name, bool required, int64_t min, int64_t max, int64_t *out,
+                             rft_error *err) {
     const rft__gguf_key *key = find_key(g, name);
     if (!key) {
         return required ? rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", name) : RFT_OK;
@@ -338,7 +358,8 @@ rft_status rft__gguf_integer(const rft__gguf *g, const char *name, bool required
     const uint64_t raw = rft__little_endian(key->value, bits / 8);
     const bool negative = is_signed(key->type) && raw >> (bits - 1) != 0;
     if (negative || raw > INT64_MAX || (int64_t)raw < min || (int64_t)raw > max) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = 0x%" PRIx64 " (type %" PRIu32 ") is not in %" PRId64 "..%" PRId64, name, raw, key->type, min, max);
+        RFT_FAIL(err, RFT_E_ARG, "%s = 0x%" PRIx64 " (type %" PRIu32 ") is not in %" PRId64 "..%" PRId64, name, raw, key->type,
+                 min, max);
     }
     *out = (int64_t)raw;
     return RFT_OK;

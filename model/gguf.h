@@ -17,7 +17,7 @@
 typedef struct rft__gguf_key {
     const char *name; /* not terminated */
     size_t length;
-    uint32_t type;              /* of the value; of the elements where is_array */
+    uint32_t type; /* of the value; of the elements where is_array */
     bool is_array;
     const unsigned char *value; /* of an array: its first element */
 } rft__gguf_key;
@@ -29,12 +29,12 @@ typedef struct rft__tensor {
     int64_t dims[RFT_TENSOR_MAX_DIMS]; /* 1 past n_dims */
     uint64_t offset;                   /* in the data section */
     const unsigned char *data;
-    int64_t rows, bytes;               /* rows: product of dims[1..] */
+    int64_t rows, bytes; /* rows: product of dims[1..] */
 } rft__tensor;
 
 typedef struct rft__gguf {
     rft__allocator allocator;
-    rft__gguf_key *keys; /* sorted by name */
+    rft__gguf_key *keys;  /* sorted by name */
     rft__tensor *tensors; /* in file order */
     const rft__tensor **by_name;
     size_t n_keys, n_tensors;

@@ -24,7 +24,8 @@ rft_status rft__arch_find(const char *name, const rft__arch **out, rft_error *er
             return RFT_OK;
         }
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "architecture '%.60s' is not supported; supported are llama, mistral, qwen2, qwen3 and smollm3", name);
+    RFT_FAIL(err, RFT_E_UNSUPPORTED,
+             "architecture '%.60s' is not supported; supported are llama, mistral, qwen2, qwen3 and smollm3", name);
 }
 
 static rft_status check_range(const char *what, int64_t value, int64_t max, rft_error *err) {

@@ -10,14 +10,14 @@
 
 #include "gguf.h"
 
-#define RFT_MAX_SIZE ((int64_t)1 << 22)
+#define RFT_MAX_SIZE   ((int64_t)1 << 22)
 #define RFT_MAX_LAYERS 4096
 
 typedef struct rft__arch {
-    const char *name;  /* general.architecture in GGUF, model_type in config.json */
-    bool qkv_bias;     /* always has biases behind q, k and v */
-    bool qk_norm;      /* a norm of head_dim behind q and behind k: parameters, no product */
-    bool tied;         /* where config.json does not say */
+    const char *name; /* general.architecture in GGUF, model_type in config.json */
+    bool qkv_bias;    /* always has biases behind q, k and v */
+    bool qk_norm;     /* a norm of head_dim behind q and behind k: parameters, no product */
+    bool tied;        /* where config.json does not say */
 } rft__arch;
 
 typedef struct rft__hparams {

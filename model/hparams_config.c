@@ -68,7 +68,10 @@ static rft_status read_arch(const json_t *root, rft__hparams *h, rft_error *err)
 }
 
 static rft_status read_type(const json_t *root, rft__hparams *h, rft_error *err) {
-    static const struct { const char *name; rft_type type; } types[] = {{"float32", RFT_F32}, {"float16", RFT_F16}, {"bfloat16", RFT_BF16}};
+    static const struct {
+        const char *name;
+        rft_type type;
+    } types[] = {{"float32", RFT_F32}, {"float16", RFT_F16}, {"bfloat16", RFT_BF16}};
     const char *name = "float32";
     RFT_TRY(read_string(root, "torch_dtype", &name, err));
     RFT_TRY(read_string(root, "dtype", &name, err));
@@ -100,7 +103,8 @@ static rft_status refuse_quantised(const json_t *root, rft_error *err) {
         return RFT_OK;
     }
     RFT_TRY(read_string(config, "quant_method", &method, err));
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "quantization_config of method '%.40s': weights quantised outside GGUF are not supported", method);
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "quantization_config of method '%.40s': weights quantised outside GGUF are not supported",
+             method);
 }
 
 static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {

@@ -12,7 +12,8 @@
 enum { KEY_CAP = 128 };
 
 /* Reads "<architecture>.<suffix>". */
-static rft_status read_size(const rft__gguf *g, const rft__hparams *h, const char *suffix, bool required, int64_t *out, rft_error *err) {
+static rft_status read_size(const rft__gguf *g, const rft__hparams *h, const char *suffix, bool required, int64_t *out,
+                            rft_error *err) {
     char key[KEY_CAP];
     snprintf(key, sizeof key, "%s.%s", h->arch->name, suffix);
     return rft__gguf_integer(g, key, required, 0, INT64_MAX, out, err);
@@ -22,7 +23,8 @@ static rft_status refuse_experts(const rft__gguf *g, const rft__hparams *h, rft_
     int64_t experts = 0;
     RFT_TRY(read_size(g, h, "expert_count", false, &experts, err));
     if (experts > 0) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.expert_count = %" PRId64 ": mixture-of-experts layers are not supported", h->arch->name, experts);
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.expert_count = %" PRId64 ": mixture-of-experts layers are not supported",
+                 h->arch->name, experts);
     }
     return RFT_OK;
 }
@@ -35,8 +37,10 @@ static rft_status read_head_sizes(const rft__gguf *g, rft__hparams *h, rft_error
     value_length = h->head_dim;
     RFT_TRY(read_size(g, h, "attention.value_length", false, &value_length, err));
     if (value_length != h->head_dim) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.attention.value_length = %" PRId64 " differs from key_length = %" PRId64
-                 " (0: not given): heads of two sizes are not supported", h->arch->name, value_length, h->head_dim);
+        RFT_FAIL(err, RFT_E_UNSUPPORTED,
+                 "%s.attention.value_length = %" PRId64 " differs from key_length = %" PRId64
+                 " (0: not given): heads of two sizes are not supported",
+                 h->arch->name, value_length, h->head_dim);
     }
     return RFT_OK;
 }

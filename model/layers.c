@@ -34,8 +34,9 @@ static const role_row roles[RFT_N_ROLES] = {
 static void role_shape(const rft__hparams *h, rft__role role, int64_t *n, int64_t *k) {
     const int64_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
     const int64_t shapes[RFT_N_ROLES][2] = {
-        [RFT_ROLE_Q] = {q, h->hidden},         [RFT_ROLE_K] = {kv, h->hidden},         [RFT_ROLE_V] = {kv, h->hidden},
-        [RFT_ROLE_OUTPUT] = {h->hidden, q},    [RFT_ROLE_UP] = {h->ffn, h->hidden},    [RFT_ROLE_GATE] = {h->ffn, h->hidden},
+        [RFT_ROLE_Q] = {q, h->hidden},         [RFT_ROLE_K] = {kv, h->hidden},
+        [RFT_ROLE_V] = {kv, h->hidden},        [RFT_ROLE_OUTPUT] = {h->hidden, q},
+        [RFT_ROLE_UP] = {h->ffn, h->hidden},   [RFT_ROLE_GATE] = {h->ffn, h->hidden},
         [RFT_ROLE_DOWN] = {h->hidden, h->ffn}, [RFT_ROLE_LM_HEAD] = {h->vocab, h->hidden},
     };
     *n = shapes[role][0];
@@ -80,13 +81,16 @@ static void tensor_name(char *name, size_t cap, rft__role role, int64_t block, c
 
 static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, rft_error *err) {
     if (t->n_dims > 2 || t->dims[0] != k || t->dims[1] != n) {
-        RFT_FAIL(err, RFT_E_ARG, "tensor '%s' has %" PRIu32 " dimensions, K = %" PRId64 " and N = %" PRId64 "; the model's sizes demand K = %" PRId64
-                 " and N = %" PRId64, t->name, t->n_dims, t->dims[0], t->dims[1], k, n);
+        RFT_FAIL(err, RFT_E_ARG,
+                 "tensor '%s' has %" PRIu32 " dimensions, K = %" PRId64 " and N = %" PRId64
+                 "; the model's sizes demand K = %" PRId64 " and N = %" PRId64,
+                 t->name, t->n_dims, t->dims[0], t->dims[1], k, n);
     }
     return RFT_OK;
 }
 
-static rft_status find_weight(const rft__gguf *g, const rft__hparams *h, rft__role role, int64_t block, int64_t *tensor, rft_error *err) {
+static rft_status find_weight(const rft__gguf *g, const rft__hparams *h, rft__role role, int64_t block, int64_t *tensor,
+                              rft_error *err) {
     char name[RFT_GGUF_MAX_NAME];
     tensor_name(name, sizeof name, role, block, "weight");
     *tensor = rft__gguf_find_tensor(g, role == RFT_ROLE_LM_HEAD && h->tied ? "token_embd.weight" : name);
@@ -139,7 +143,8 @@ static rft_status add_all_tensors(const rft__gguf *g, const rft__hparams *h, rft
     return add_from_tensor(g, h, RFT_ROLE_LM_HEAD, 0, out, err);
 }
 
-rft_status rft__layers_from_gguf(const rft__allocator *a, const rft__gguf *g, const rft__hparams *h, rft__layers *out, rft_error *err) {
+rft_status rft__layers_from_gguf(const rft__allocator *a, const rft__gguf *g, const rft__hparams *h, rft__layers *out,
+                                 rft_error *err) {
     if ((uint64_t)h->layers > g->n_tensors) {
         RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, g->n_tensors);
     }

@@ -10,7 +10,15 @@
 #include "hparams.h"
 
 typedef enum rft__role {
-    RFT_ROLE_Q, RFT_ROLE_K, RFT_ROLE_V, RFT_ROLE_OUTPUT, RFT_ROLE_UP, RFT_ROLE_GATE, RFT_ROLE_DOWN, RFT_ROLE_LM_HEAD, RFT_N_ROLES
+    RFT_ROLE_Q,
+    RFT_ROLE_K,
+    RFT_ROLE_V,
+    RFT_ROLE_OUTPUT,
+    RFT_ROLE_UP,
+    RFT_ROLE_GATE,
+    RFT_ROLE_DOWN,
+    RFT_ROLE_LM_HEAD,
+    RFT_N_ROLES
 } rft__role;
 
 typedef struct rft__layer {

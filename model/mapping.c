@@ -32,7 +32,9 @@ static rft_status map_open_file(int fd, const char *path, rft__mapping *out, rft
     }
     if (!S_ISREG(st.st_mode) || st.st_size == 0) {
         RFT_FAIL(err, RFT_E_IO, "'%s' is %s: a model file is expected", tail(path),
-                 S_ISDIR(st.st_mode) ? "a folder" : S_ISREG(st.st_mode) ? "empty" : "not a regular file");
+                 S_ISDIR(st.st_mode)   ? "a folder"
+                 : S_ISREG(st.st_mode) ? "empty"
+                                       : "not a regular file");
     }
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED) {

@@ -67,7 +67,8 @@ static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t si
     if (begins_json(bytes, size)) {
         return read_config(m, bytes, size, err);
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json", size, size ? bytes[0] : 0);
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json", size,
+             size ? bytes[0] : 0);
 }
 
 static rft_status create(rft_model **out, rft_error *err) {
@@ -150,7 +151,8 @@ static rft_status check_args(const void *model, const void *out, const char *nam
 
 static rft_status check_index(const char *name, int64_t index, int64_t count, rft_error *err) {
     if (index < 0 || index >= count) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in 0..%" PRId64 " (the model has %" PRId64 ")", name, index, count - 1, count);
+        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in 0..%" PRId64 " (the model has %" PRId64 ")", name, index, count - 1,
+                 count);
     }
     return RFT_OK;
 }
@@ -159,9 +161,21 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
     RFT_TRY(check_args(m, info, "info", err));
     const rft__hparams *h = &m->hparams;
     const rft_model_info result = {
-        .format = m->format, .architecture = h->arch->name, .name = h->name, .hidden = h->hidden, .layers = h->layers, .heads = h->heads,
-        .kv_heads = h->kv_heads, .head_dim = h->head_dim, .ffn = h->ffn, .vocab = h->vocab, .context = h->context, .tied = h->tied,
-        .n_tensors = (int64_t)m->gguf.n_tensors, .parameters = m->parameters, .file_bytes = m->file_bytes,
+        .format = m->format,
+        .architecture = h->arch->name,
+        .name = h->name,
+        .hidden = h->hidden,
+        .layers = h->layers,
+        .heads = h->heads,
+        .kv_heads = h->kv_heads,
+        .head_dim = h->head_dim,
+        .ffn = h->ffn,
+        .vocab = h->vocab,
+        .context = h->context,
+        .tied = h->tied,
+        .n_tensors = (int64_t)m->gguf.n_tensors,
+        .parameters = m->parameters,
+        .file_bytes = m->file_bytes,
     };
     return give(info, &result, sizeof result, "rft_model_info", err);
 }
@@ -171,13 +185,19 @@ rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *t
     RFT_TRY(check_index("index", index, (int64_t)m->gguf.n_tensors, err));
     const rft__tensor *t = &m->gguf.tensors[index];
     rft_tensor result = {
-        .type = t->format->type, .name = t->name, .n_dims = (int32_t)t->n_dims, .data = t->data, .bytes = (uint64_t)t->bytes,
+        .type = t->format->type,
+        .name = t->name,
+        .n_dims = (int32_t)t->n_dims,
+        .data = t->data,
+        .bytes = (uint64_t)t->bytes,
     };
     memcpy(result.dims, t->dims, sizeof result.dims);
     return give(tensor, &result, sizeof result, "rft_tensor", err);
 }
 
-int64_t rft_model_find_tensor(const rft_model *m, const char *name) { return m && name ? rft__gguf_find_tensor(&m->gguf, name) : -1; }
+int64_t rft_model_find_tensor(const rft_model *m, const char *name) {
+    return m && name ? rft__gguf_find_tensor(&m->gguf, name) : -1;
+}
 
 int64_t rft_model_layer_count(const rft_model *m) { return m ? m->layers.count : 0; }
 
@@ -227,19 +247,22 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
         RFT_FAIL(err, RFT_E_ARG, "to = %d (%s) is neither RFT_F32 nor RFT_BF16", (int)to, rft__format_name(to));
     }
     if (row0 < 0 || rows < 0 || row0 > t->rows || rows > t->rows - row0) {
-        RFT_FAIL(err, RFT_E_ARG, "row0 = %" PRId64 " and rows = %" PRId64 " leave the %" PRId64 " rows of tensor '%s'", row0, rows, t->rows, t->name);
+        RFT_FAIL(err, RFT_E_ARG, "row0 = %" PRId64 " and rows = %" PRId64 " leave the %" PRId64 " rows of tensor '%s'", row0,
+                 rows, t->rows, t->name);
     }
     int64_t extent;
     if (ld < t->dims[0] || rft__mul_overflows(rows, ld, &extent) || rft__mul_overflows(extent, 4, &extent)) {
         RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
     }
     if (!t->format->decode_blocks) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%s' is %s, which is known by name and size only: it has no decoder", t->name, t->format->name);
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%s' is %s, which is known by name and size only: it has no decoder", t->name,
+                 t->format->name);
     }
     return RFT_OK;
 }
 
-rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, int64_t rows, rft_type to, void *dst, int64_t ld, rft_error *err) {
+rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, int64_t rows, rft_type to, void *dst, int64_t ld,
+                            rft_error *err) {
     RFT_TRY(check_args(m, dst, "dst", err));
     RFT_TRY(check_index("tensor", tensor, (int64_t)m->gguf.n_tensors, err));
     const rft__tensor *t = &m->gguf.tensors[tensor];

@@ -19,7 +19,8 @@ rft_status rft__phase_check(const rft_phase *phase, rft_error *err) {
     }
     int64_t rows;
     if (phase->batch < 1 || phase->tokens < 1 || rft__mul_overflows(phase->batch, phase->tokens, &rows) || rows > RFT_MAX_ROWS) {
-        RFT_FAIL(err, RFT_E_ARG, "phase of %" PRId64 " sequences x %" PRId64 " tokens: both must be >= 1 and their product <= %" PRId64,
+        RFT_FAIL(err, RFT_E_ARG,
+                 "phase of %" PRId64 " sequences x %" PRId64 " tokens: both must be >= 1 and their product <= %" PRId64,
                  phase->batch, phase->tokens, RFT_MAX_ROWS);
     }
     if (phase->kind == RFT_PHASE_DECODE && phase->tokens != 1) {
@@ -57,8 +58,8 @@ static bool parse(const char *text, rft_phase *out) {
         return take_count(&text, &out->batch) && *text == 0;
     }
     out->kind = RFT_PHASE_PREFILL;
-    return take_word(&text, "prefill:") && take_count(&text, &out->batch) && take_word(&text, "x") && take_count(&text, &out->tokens) &&
-           *text == 0;
+    return take_word(&text, "prefill:") && take_count(&text, &out->batch) && take_word(&text, "x") &&
+           take_count(&text, &out->tokens) && *text == 0;
 }
 
 rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
@@ -67,7 +68,8 @@ rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
     }
     rft_phase phase;
     if (!parse(text, &phase)) {
-        RFT_FAIL(err, RFT_E_ARG, "phase = '%.60s' is neither decode:B nor prefill:BxT with whole numbers from 1 to %" PRId64, text, RFT_MAX_ROWS);
+        RFT_FAIL(err, RFT_E_ARG, "phase = '%.60s' is neither decode:B nor prefill:BxT with whole numbers from 1 to %" PRId64,
+                 text, RFT_MAX_ROWS);
     }
     RFT_TRY(rft__phase_check(&phase, err));
     *out = phase;

@@ -28,20 +28,20 @@ static float rft__decode_f64(const unsigned char *block, unsigned i) {
     return (float)value;
 }
 
-#define RFT_FORMAT(type, gguf, name, elements, bytes)                                                          \
-    static void decode_blocks_##name(const unsigned char *restrict src, int64_t blocks, float *restrict dst) { \
-        for (int64_t b = 0; b < blocks; b++, src += (bytes), dst += (elements)) {                              \
-            for (unsigned i = 0; i < (elements); i++) {                                                        \
-                dst[i] = rft__decode_##name(src, i);                                                           \
-            }                                                                                                  \
-        }                                                                                                      \
+#define RFT_FORMAT(type, gguf, name, elements, bytes)                                                                            \
+    static void decode_blocks_##name(const unsigned char *restrict src, int64_t blocks, float *restrict dst) {                   \
+        for (int64_t b = 0; b < blocks; b++, src += (bytes), dst += (elements)) {                                                \
+            for (unsigned i = 0; i < (elements); i++) {                                                                          \
+                dst[i] = rft__decode_##name(src, i);                                                                             \
+            }                                                                                                                    \
+        }                                                                                                                        \
     }
 #define RFT_FORMAT_NAMED(type, gguf, name, elements, bytes)
 #include "format/formats.def"
 #undef RFT_FORMAT
 #undef RFT_FORMAT_NAMED
 
-#define RFT_FORMAT(type, gguf, name, elements, bytes) {type, gguf, #name, elements, bytes, decode_blocks_##name},
+#define RFT_FORMAT(type, gguf, name, elements, bytes)       {type, gguf, #name, elements, bytes, decode_blocks_##name},
 #define RFT_FORMAT_NAMED(type, gguf, name, elements, bytes) {type, gguf, #name, elements, bytes, NULL},
 static const rft__format formats[] = {
 #include "format/formats.def"
@@ -98,8 +98,8 @@ static rft_status check_k(const rft__format *format, int64_t k, rft_error *err) 
         RFT_FAIL(err, RFT_E_ARG, "k = %" PRId64 " is negative", k);
     }
     if (k % format->block_elements != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "k = %" PRId64 " is not a multiple of %" PRIu32 ", the block of %s", k,
-                 format->block_elements, format->name);
+        RFT_FAIL(err, RFT_E_ARG, "k = %" PRId64 " is not a multiple of %" PRIu32 ", the block of %s", k, format->block_elements,
+                 format->name);
     }
     return RFT_OK;
 }

@@ -23,7 +23,10 @@ RFT_FN int rft__load_i8(const unsigned char *p) { return (int)(*p ^ 128u) - 128;
 RFT_FN unsigned rft__nibble(unsigned byte, unsigned high) { return byte >> (high ? 4 : 0) & 15u; }
 
 RFT_FN float rft__bits_f32(unsigned bits) {
-    union { unsigned u; float f; } v;
+    union {
+        unsigned u;
+        float f;
+    } v;
     v.u = bits;
     return v.f;
 }
@@ -52,9 +55,7 @@ RFT_FN float rft__e4m3_f32(unsigned b) {
 RFT_FN float rft__e5m2_f32(unsigned b) { return rft__f16_f32(b << 8); }
 
 /* A power of two, 2^(b - 127); 0 is the f32 subnormal 2^-127, 255 is NaN. */
-RFT_FN float rft__e8m0_f32(unsigned b) {
-    return rft__bits_f32(b == 0 ? 0x00400000u : b == 255u ? 0x7fc00000u : b << 23);
-}
+RFT_FN float rft__e8m0_f32(unsigned b) { return rft__bits_f32(b == 0 ? 0x00400000u : b == 255u ? 0x7fc00000u : b << 23); }
 
 /* Magnitudes 0 .5 1 1.5 2 3 4 6, held doubled as the nibbles of one word. */
 RFT_FN float rft__e2m1_f32(unsigned b) {
@@ -85,6 +86,8 @@ RFT_FN float rft__decode_i4(const unsigned char *block, unsigned i) {
     return (float)((int)(rft__nibble(block[i >> 1], i & 1u) ^ 8u) - 8);
 }
 
-RFT_FN float rft__decode_e2m1(const unsigned char *block, unsigned i) { return rft__e2m1_f32(rft__nibble(block[i >> 1], i & 1u)); }
+RFT_FN float rft__decode_e2m1(const unsigned char *block, unsigned i) {
+    return rft__e2m1_f32(rft__nibble(block[i >> 1], i & 1u));
+}
 
 #endif
