@@ -28,9 +28,7 @@ static double code_value(unsigned code, int e, int f, int bias) {
     return code >> (e + f) & 1u ? -magnitude : magnitude;
 }
 
-static void assert_same(float got, double want) {
-    assert_true(got == (float)want && !signbit(got) == !signbit(want));
-}
+static void assert_same(float got, double want) { assert_true(got == (float)want && !signbit(got) == !signbit(want)); }
 
 static void f16_all_codes(void **state) {
     (void)state;
@@ -72,7 +70,11 @@ static void e2m1_and_e8m0_all_codes(void **state) {
 
 static void plain_elements(void **state) {
     (void)state;
-    static const struct { rft_type type; unsigned char bytes[8]; float first, second; } rows[] = {
+    static const struct {
+        rft_type type;
+        unsigned char bytes[8];
+        float first, second;
+    } rows[] = {
         {RFT_F32, {0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc1}, 1.5f, -8},
         {RFT_BF16, {0xc0, 0x3f, 0x00, 0xc1}, 1.5f, -8},
         {RFT_F16, {0x00, 0x3e, 0x00, 0xc8}, 1.5f, -8},
@@ -95,7 +97,10 @@ static void plain_elements(void **state) {
 
 static void bf16_rounds_to_even(void **state) {
     (void)state;
-    static const struct { uint32_t bits; uint16_t want; } rows[] = {
+    static const struct {
+        uint32_t bits;
+        uint16_t want;
+    } rows[] = {
         {0x3f800000, 0x3f80}, {0x3f807fff, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82},
         {0xbf818000, 0xbf82}, {0x7f7fffff, 0x7f80}, {0xff800000, 0xff80}, {0x00000001, 0x0000}, {0x80000000, 0x8000},
     };
@@ -108,10 +113,19 @@ static void bf16_rounds_to_even(void **state) {
 /* ---- blocks made by hand; halves: 0x3800 = 0.5, 0x3c00 = 1, 0x4000 = 2, 0xbc00 = -1 ---- */
 
 #define GGUF(number) ((rft_type)(256 + (number)))
-#define AT(offset, ...) {offset, sizeof((unsigned char[]){__VA_ARGS__}), {__VA_ARGS__}}
+#define AT(offset, ...)                                                                                                          \
+    {                                                                                                                            \
+        offset, sizeof((unsigned char[]){__VA_ARGS__}), { __VA_ARGS__ }                                                          \
+    }
 
-typedef struct patch { unsigned offset, count; unsigned char bytes[8]; } patch;
-typedef struct expectation { unsigned index; float value; } expectation;
+typedef struct patch {
+    unsigned offset, count;
+    unsigned char bytes[8];
+} patch;
+typedef struct expectation {
+    unsigned index;
+    float value;
+} expectation;
 typedef struct hand_block {
     rft_type type;
     patch patches[6];      /* all other bytes are 0 */
@@ -132,13 +146,17 @@ static const hand_block hand_blocks[] = {
     /* q2_k: scales[8] (weights 128..143) = 3 with minimum 2; d 0.5, dmin 1; weight 128 has code 2, 129 code 0 */
     {GGUF(10), {AT(8, 0x23), AT(48, 0x02), AT(80, 0x00, 0x38), AT(82, 0x00, 0x3c)}, {{128, 1}, {129, -2}, {0, 0}}},
     /* q3_k: all scale codes 0 (so -32) but number 9's, 33 (so 1), in byte 1 high nibble and byte 9 bits 4..5; d 1.
-     * weight 144 (half 1, plane 0, byte 16): low bits 3, third bit = bit 4 of hmask[16] set: 3. weight 145: 0 - 4. weight 0: 4 * 32. */
+     * weight 144 (half 1, plane 0, byte 16): low bits 3, third bit = bit 4 of hmask[16] set: 3. weight 145: 0 - 4.
+     * weight 0: -4 times -32. */
     {GGUF(11), {AT(97, 0x10), AT(105, 0x20), AT(108, 0x00, 0x3c), AT(16, 0x10), AT(80, 0x03)}, {{144, 3}, {145, -4}, {0, 128}}},
     /* q4_k: sub-block 1 (weights 32..63): scale 2, minimum 3; sub-block 5: scale 0x25 = 37 and minimum 0x16 = 22, split */
-    {GGUF(12), {AT(0, 0x00, 0x38), AT(2, 0x00, 0x3c), AT(4, 0, 0x82, 0, 0, 0, 0x43), AT(13, 0x65), AT(16, 0x50), AT(80, 0x30)},
+    {GGUF(12),
+     {AT(0, 0x00, 0x38), AT(2, 0x00, 0x3c), AT(4, 0, 0x82, 0, 0, 0, 0x43), AT(13, 0x65), AT(16, 0x50), AT(80, 0x30)},
      {{32, 2}, {33, -3}, {160, 33.5f}, {0, 0}}},
     /* q5_k: sub-block 0: scale 1, minimum 1; weight 0 has code 7 and the fifth bit */
-    {GGUF(13), {AT(0, 0x00, 0x40), AT(2, 0x00, 0x3c), AT(4, 1, 0, 0, 0, 1), AT(16, 0x01), AT(48, 0x07)}, {{0, 45}, {1, -1}, {32, 0}}},
+    {GGUF(13),
+     {AT(0, 0x00, 0x40), AT(2, 0x00, 0x3c), AT(4, 1, 0, 0, 0, 1), AT(16, 0x01), AT(48, 0x07)},
+     {{0, 45}, {1, -1}, {32, 0}}},
     /* q6_k: weight 96 (plane 3): nibble high of ql[32] = 5, bits 6..7 of qh[0] = 2: 37 - 32; scale 6 = -2, d 0.5 */
     {GGUF(14), {AT(32, 0x50), AT(128, 0x80), AT(198, 0xfe), AT(208, 0x00, 0x38)}, {{96, -5}, {97, 32}, {0, 0}}},
     /* iq4_nl */
@@ -226,11 +244,15 @@ static void blocks_against_another_implementation(void **state) {
 
 static void storage_is_exact(void **state) {
     (void)state;
-    static const struct { const char *name; int64_t bytes_of_256; } rows[] = {
-        {"f32", 1024}, {"f16", 512}, {"bf16", 512}, {"e4m3", 256}, {"i4", 128}, {"nf4", 128}, {"i32", 1024}, {"q4_0", 144}, {"q4_1", 160},
-        {"q5_0", 176}, {"q5_1", 192}, {"q8_0", 272}, {"q8_1", 288}, {"q2_k", 84}, {"q3_k", 110}, {"q4_k", 144}, {"q5_k", 176}, {"q6_k", 210},
-        {"q8_k", 292}, {"iq2_xxs", 66}, {"iq2_xs", 74}, {"iq2_s", 82}, {"iq3_xxs", 98}, {"iq3_s", 110}, {"iq1_s", 50}, {"iq1_m", 56},
-        {"iq4_nl", 144}, {"iq4_xs", 136}, {"tq1_0", 54}, {"tq2_0", 66}, {"mxfp4", 136}, {"nvfp4", 144}, {"q1_0", 36}, {"q2_0", 72}, {"f64", 2048},
+    static const struct {
+        const char *name;
+        int64_t bytes_of_256;
+    } rows[] = {
+        {"f32", 1024}, {"f16", 512},    {"bf16", 512},  {"e4m3", 256},  {"i4", 128},   {"nf4", 128},    {"i32", 1024},
+        {"q4_0", 144}, {"q4_1", 160},   {"q5_0", 176},  {"q5_1", 192},  {"q8_0", 272}, {"q8_1", 288},   {"q2_k", 84},
+        {"q3_k", 110}, {"q4_k", 144},   {"q5_k", 176},  {"q6_k", 210},  {"q8_k", 292}, {"iq2_xxs", 66}, {"iq2_xs", 74},
+        {"iq2_s", 82}, {"iq3_xxs", 98}, {"iq3_s", 110}, {"iq1_s", 50},  {"iq1_m", 56}, {"iq4_nl", 144}, {"iq4_xs", 136},
+        {"tq1_0", 54}, {"tq2_0", 66},   {"mxfp4", 136}, {"nvfp4", 144}, {"q1_0", 36},  {"q2_0", 72},    {"f64", 2048},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t bytes;
