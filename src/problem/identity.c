@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { PROBLEM_FIELDS = 20, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * RFT_MAX_EPI };
+enum { PROBLEM_FIELDS = 20, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
 
 typedef struct key {
     int64_t word[KEY_WORDS];
