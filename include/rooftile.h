@@ -100,6 +100,7 @@ typedef struct rft_epi_op {
 
 #define RFT_MAX_EPI 16     /* ops in one list */
 #define RFT_MAX_OPERANDS 16
+#define RFT_MAX_LIST 16    /* plans in one rft_run_list */
 
 /* ---- flags ---- */
 #define RFT_CTX_HUGE_PAGES 1u          /* ask the kernel for 2 MiB pages behind the library's own large buffers */

@@ -9,7 +9,6 @@
 #include "plan/plan.h"
 
 #define RFT__STORAGE_ALIGN 64 /* of weight storage and of workspace */
-#define RFT__MAX_LIST      16 /* plans in one rft_run_list */
 
 /* as NULL: the device itself, else one that judges candidates as if that machine were here, with `threads` threads. */
 rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft_machine *as, uint32_t threads,

@@ -212,7 +212,7 @@ static void log_run(const rft_plan *plan, const rft__call *call, uint32_t count,
 }
 
 rft_status rft__call_run(const rft_plan *const *plans, const rft__call *calls, uint32_t count, rft_error *err) {
-    rft__run runs[RFT__MAX_LIST];
+    rft__run runs[RFT_MAX_LIST];
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!calls[i].nothing) {
@@ -246,8 +246,8 @@ static rft_status check_list(const rft_plan *const *plans, const rft_linear_args
     if (plans == NULL || args == NULL) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL and count = %u", plans == NULL ? "plans" : "args", count);
     }
-    if (count > RFT__MAX_LIST) {
-        RFT_FAIL(err, RFT_E_ARG, "count = %u is more than the %d plans of one list", count, RFT__MAX_LIST);
+    if (count > RFT_MAX_LIST) {
+        RFT_FAIL(err, RFT_E_ARG, "count = %u is more than the %d plans of one list", count, RFT_MAX_LIST);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (plans[i] == NULL) {
@@ -280,7 +280,7 @@ rft_status rft_run_list(const rft_plan *const *plans, const rft_linear_args *arg
     }
     RFT_TRY(check_list(plans, args, count, err));
     RFT_TRY(rft__sized_check(args, "args", err));
-    rft__call calls[RFT__MAX_LIST];
+    rft__call calls[RFT_MAX_LIST];
     for (uint32_t i = 0; i < count; i++) {
         const rft_linear_args *one = NULL;
         RFT_TRY(args_at(args, i, &one, err));

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pack_avx512.h - what pack_avx512.c offers to the level's table.
+ */
+#ifndef RFT_CPU_AVX512_PACK_AVX512_H
+#define RFT_CPU_AVX512_PACK_AVX512_H
+
+#include "cpu/cpu_kernel.h"
+
+rft__pack_fn rft__pack_f32_avx512, rft__pack_f16_avx512, rft__pack_bf16_avx512, rft__pack_same_bf16_avx512;
+rft__decode_fn rft__decode_f16_avx512, rft__decode_bf16_avx512;
+
+#endif

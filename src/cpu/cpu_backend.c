@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_backend.c - the CPU as a backend: opens a device, and hands plan and api the functions of this folder.
+ */
+#include "base/hash.h"
+#include "cpu/cpu_choice.h"
+#include "cpu/cpuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The best of each entry over the levels in use. */
+static rft__isa_ops merged_ops(int level)
+{
+    rft__isa_ops ops = {0};
+    for (int l = 0; l <= level; l++) {
+        const rft__isa_ops *own = &rft__isa_at(l)->ops;
+        for (int t = 0; t <= RFT_BF16; t++) {
+            ops.to_f32[t] = own->to_f32[t] != NULL ? own->to_f32[t] : ops.to_f32[t];
+            ops.to_same[t] = own->to_same[t] != NULL ? own->to_same[t] : ops.to_same[t];
+            ops.decode[t] = own->decode[t] != NULL ? own->decode[t] : ops.decode[t];
+        }
+        ops.epilogue = own->epilogue != NULL ? own->epilogue : ops.epilogue;
+    }
+    return ops;
+}
+
+/* Peak of an op in a profile at its highest thread count, or 0. */
+static double profile_peak(const rft_machine *m, const char *op)
+{
+    double best = 0.0;
+    for (uint32_t i = 0; i < m->n_peaks && m->n_counts > 0; i++) {
+        const double peak = strcmp(m->peaks[i].op, op) == 0 ? m->peaks[i].gflops[m->n_counts - 1] : 0.0;
+        best = peak > best ? peak : best;
+    }
+    return best;
+}
+
+static rft_status set_level(rft__device *d, const rft__device_options *o, rft_error *err)
+{
+    if (o->as != NULL) {
+        d->level = rft__isa_find(o->as->isa);
+        const double fma = profile_peak(o->as, "fma_f32"), dot = profile_peak(o->as, "dot_bf16");
+        d->dot_rate = fma > 0.0 && dot > 0.0 ? dot / fma : 1.0;
+        if (d->level < 0) {
+            RFT_FAIL(err, RFT_E_ARG, "profile: isa \"%s\" is none of this build's levels (%s)", o->as->isa, rft__cpu_isa_built());
+        }
+        return RFT_OK;
+    }
+    d->level = rft__isa_cap(o->ctx->max_isa);
+    if (d->level < 0) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is none of this build's levels (%s)", o->ctx->max_isa != NULL ? "options.max_isa" : "RFT_MAX_ISA", rft__cpu_isa_built());
+    }
+    d->dot_rate = d->level >= rft__isa_find("avx512bf16") && rft__isa_find("avx512bf16") >= 0 ? rft__dot_rate_here() : 1.0;
+    return RFT_OK;
+}
+
+static rft__topology topology_of(const rft_machine *as)
+{
+    rft__topology t = {.nodes = 1};
+    for (uint32_t i = 0; i < as->n_levels; i++) {
+        const uint64_t bytes = as->levels[i].bytes;
+        t.l1d = strcmp(as->levels[i].name, "L1") == 0 ? bytes : t.l1d;
+        t.l2 = strcmp(as->levels[i].name, "L2") == 0 ? bytes : t.l2;
+        t.l3 = strcmp(as->levels[i].name, "L3") == 0 ? bytes : t.l3;
+    }
+    return t;
+}
+
+static void cpu_close(rft__device *d)
+{
+    const rft__allocator a = d->allocator;
+    if (d->pool != NULL) {
+        rft__pool_free(d->pool);
+    }
+    rft__release(&a, d, sizeof *d);
+}
+
+static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error *err)
+{
+    RFT_TRY(set_level(d, o, err));
+    d->ops = merged_ops(d->level);
+    if (o->as != NULL) {
+        d->topology = topology_of(o->as);
+        d->threads = (int)(o->as_threads != 0 ? o->as_threads : 1);
+        return RFT_OK;
+    }
+    d->topology = rft__topology_here();
+    d->threads = o->ctx->threads != 0 ? (int)o->ctx->threads : rft__pool_default_threads();
+    return rft__pool_create(&d->allocator, d->threads, o->ctx->parallel_for, o->ctx->user, &d->pool, err);
+}
+
+static rft_status cpu_open(const rft__device_options *o, rft__device **out, rft_error *err)
+{
+    rft__device *d = rft__alloc(o->allocator, sizeof *d, _Alignof(rft__device));
+    if (d == NULL) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory for a device (%zu bytes)", sizeof *d);
+    }
+    d->allocator = *o->allocator;
+    const rft_status s = set_up(d, o, err);
+    if (s != RFT_OK) {
+        cpu_close(d);
+        return s;
+    }
+    *out = d;
+    return RFT_OK;
+}
+
+static void cpu_describe(const rft__device *d, rft_device_info *info)
+{
+    info->threads = d->threads;
+    info->nodes = d->topology.nodes;
+    info->l1d = d->topology.l1d;
+    info->l2 = d->topology.l2;
+    info->l3 = d->topology.l3;
+    info->memory = rft__memory_bytes();
+    rft__cpu_name(info->name, sizeof info->name);
+    snprintf(info->isa, sizeof info->isa, "%s", rft__isa_at(d->level)->name);
+}
+
+/* What a packed weight's bytes depend on, besides n, k and batch. */
+static uint64_t cpu_weight_layout(const rft__matrix *w)
+{
+    const uint32_t facts[] = {1 /* version */, RFT__PANEL, (uint32_t)rft__panel_kr(w->elem), (uint32_t)w->elem, (uint32_t)w->glu};
+    return rft__hash(rft__hash(RFT_HASH_SEED, "cpu panels", 10), facts, sizeof facts);
+}
+
+static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_error *err)
+{
+    (void)err;
+    *bytes = (size_t)rft__cpu_packed_bytes(w);
+    return RFT_OK;
+}
+
+static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err)
+{
+    (void)stream;
+    (void)err;
+    rft__cpu_pack(d, w, source, data);
+    return RFT_OK;
+}
+
+static rft_status cpu_weight_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err)
+{
+    (void)err;
+    rft__cpu_unpack(w, data, out, ld);
+    return RFT_OK;
+}
+
+static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info)
+{
+    const rft__cpu_pick *pick = rft__cpu_pick_at(c, m);
+    const rft__grid g = rft__cpu_grid(c, pick, m);
+    const double k = (double)c->p.w.k;
+    info->kernel = pick->kernel->name;
+    info->workspace = rft__cpu_workspace(c);
+    info->workspace_align = 64;
+    info->error_c = (pick->kernel->gamma * k + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    info->error_eta = pick->kernel->eta_lane * (k + g.kk);
+    info->threads = rft__grid_parts(&g);
+}
+
+static const char *cpu_choice_fallback(const rft__choice *c) { return c->fallback[0] != '\0' ? c->fallback : NULL; }
+
+uint32_t rft__cpu_kernel_count(void)
+{
+    int n = 0;
+    for (int level = 0; level < rft__isa_count(); level++) {
+        n += rft__isa_at(level)->n_kernels;
+    }
+    return (uint32_t)n;
+}
+
+rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info)
+{
+    int level = 0;
+    while (i >= (uint32_t)rft__isa_at(level)->n_kernels) {
+        i -= (uint32_t)rft__isa_at(level++)->n_kernels;
+    }
+    const rft__cpu_kernel *k = rft__isa_at(level)->kernels + i;
+    info->name = k->name;
+    info->isa = k->isa;
+    info->x = k->x;
+    info->w = k->w;
+    info->acc = k->acc;
+    info->mr = k->mr;
+    info->nr = k->nr;
+    info->kr = k->kr;
+    info->available = level <= rft__isa_here();
+    info->error_gamma = k->gamma;
+    info->error_eta = k->eta_lane;
+    return RFT_OK;
+}
+
+const rft__backend rft__backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .weight_layout = cpu_weight_layout,
+    .weight_bytes = cpu_weight_bytes,
+    .weight_pack = cpu_weight_pack,
+    .weight_unpack = cpu_weight_unpack,
+    .choose = rft__cpu_choose,
+    .choice_free = rft__cpu_choice_free,
+    .choice_info = cpu_choice_info,
+    .choice_fallback = cpu_choice_fallback,
+    .choice_explain = rft__cpu_explain,
+    .run = rft__cpu_run,
+    .kernel_count = rft__cpu_kernel_count,
+    .kernel_get = rft__cpu_kernel_get,
+};

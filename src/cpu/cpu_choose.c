@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_choose.c - which kernel row serves each m: a list of candidates, each refused with a reason or given a cost, and the
+ * least cost taken. The same list is what explain prints. Costs are cycles a k and panel on a core with one FMA a cycle:
+ *
+ *     sum over row tiles of (max(r p, r + p) + 1 + widen p) / p  +  2.5 where a strip is widened or packed first
+ *
+ * r p FMAs, r + p loads, one step of the loop, one cycle to widen a 16-bit vector in registers. bf16 dot kernels divide by
+ * their measured rate. Memory time is equal for all and left out.
+ */
+#include "cpu/cpu_choice.h"
+#include "cpu/cpuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct candidate {
+    const rft__cpu_kernel *kernel;
+    rft__w_source source;
+    int panels;
+    double cost;
+    char reason[120]; /* why refused; empty: allowed at `cost` */
+} candidate;
+
+enum { MAX_CANDIDATES = 64 };
+
+static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
+
+static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m)
+{
+    const rft__cpu_kernel *k = c->kernel;
+    const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
+    const bool dot = k->x == RFT_BF16;
+    const double widen = !dot && c->source == RFT__W_PANELS && p->w.elem != RFT_F32 ? c->panels : 0.0;
+    double cycles = 0.0;
+    for (int tall_one = 0; tall_one < 2; tall_one++) {
+        const double r = (double)(rows + tall_one), n = c->panels, count = (double)(tall_one ? tall : tiles - tall);
+        cycles += count * ((r * n > r + n ? r * n : r + n) + 1.0 + widen);
+    }
+    cycles = cycles / c->panels + (c->source == RFT__W_PANELS ? 0.0 : 2.5);
+    return dot ? cycles / d->dot_rate : cycles;
+}
+
+/* The highest level in use that has a kernel for that pair of panel types: lower ones only repeat it more slowly. */
+static int best_level(const rft__device *d, const rft__cpu_kernel *k)
+{
+    for (int level = d->level; level >= 0; level--) {
+        const rft__isa *isa = rft__isa_at(level);
+        for (int i = 0; i < isa->n_kernels; i++) {
+            if (isa->kernels[i].x == k->x && isa->kernels[i].w == k->w) {
+                return level;
+            }
+        }
+    }
+    return -1;
+}
+
+static void refuse_types(const rft__problem *p, candidate *c)
+{
+    const rft__cpu_kernel *k = c->kernel;
+    const bool unpacked = p->w_dynamic || p->w.view;
+    if (k->x == RFT_BF16 && (p->x != RFT_BF16 || p->w.elem != RFT_BF16)) {
+        snprintf(c->reason, sizeof c->reason, "multiplies bf16 by bf16; x is %s, w is %s", rft__type_name(p->x), rft__type_name(p->w.elem));
+    } else if (k->x == RFT_BF16 && p->compute == RFT_COMPUTE_F32) {
+        snprintf(c->reason, sizeof c->reason, "RFT_COMPUTE_F32 asks for f32 multiplication");
+    } else if (k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
+        snprintf(c->reason, sizeof c->reason, "reads packed panels; w is not packed and is widened to f32 panels at each run");
+    } else if (k->x == RFT_F32 && k->w != RFT_F32 && k->w != p->w.elem) {
+        snprintf(c->reason, sizeof c->reason, "reads %s panels; w is %s", rft__type_name(k->w), rft__type_name(p->w.elem));
+    } else if (p->w.glu != RFT__GLU_NONE && c->panels % 2 != 0) {
+        snprintf(c->reason, sizeof c->reason, "nr = %d holds no whole pairs of gate and up panels", k->nr);
+    }
+}
+
+static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m)
+{
+    const bool unpacked = p->w_dynamic || p->w.view;
+    candidate c = {.kernel = k, .panels = panels_of(k)};
+    c.source = unpacked ? RFT__W_PACK : k->w == p->w.elem ? RFT__W_PANELS : RFT__W_DECODE;
+    refuse_types(p, &c);
+    if (c.reason[0] == '\0' && level > d->level) {
+        snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
+    } else if (c.reason[0] == '\0' && !forced && level < best_level(d, k)) {
+        snprintf(c.reason, sizeof c.reason, "level %s serves the same types faster", rft__isa_at(best_level(d, k))->name);
+    }
+    c.cost = c.reason[0] == '\0' ? cost_at(d, p, &c, m) : 0.0;
+    return c;
+}
+
+/* All rows of all levels, best level first. forced: a kernel's name, or NULL. */
+static int list_candidates(const rft__device *d, const rft__problem *p, const char *forced, int64_t m, candidate *list)
+{
+    int n = 0;
+    for (int level = rft__isa_count() - 1; level >= 0; level--) {
+        const rft__isa *isa = rft__isa_at(level);
+        for (int i = 0; i < isa->n_kernels && n < MAX_CANDIDATES; i++) {
+            if (forced == NULL || strcmp(forced, isa->kernels[i].name) == 0) {
+                list[n++] = judge(d, p, isa->kernels + i, level, forced != NULL, m);
+            }
+        }
+    }
+    return n;
+}
+
+/* The cheapest allowed one with the given x panel type (0: any), or NULL. */
+static const candidate *cheapest(const candidate *list, int n, int x)
+{
+    const candidate *best = NULL;
+    for (int i = 0; i < n; i++) {
+        if (list[i].reason[0] == '\0' && (x == 0 || (int)list[i].kernel->x == x) && (best == NULL || list[i].cost < best->cost)) {
+            best = list + i;
+        }
+    }
+    return best;
+}
+
+/* A batch-invariant plan must multiply alike at every m: it settles at one m whether bf16 pairs or f32 are multiplied. */
+static int invariant_class(const rft__device *d, const rft__problem *p, const char *forced)
+{
+    candidate list[MAX_CANDIDATES];
+    const candidate *best = cheapest(list, list_candidates(d, p, forced, 16, list), 0);
+    return best != NULL ? (int)best->kernel->x : 0;
+}
+
+/* Blocking: the strip and one X tile share L1, the held rows of X half of L2, the partial sums a quarter. */
+static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m)
+{
+    const rft__cpu_kernel *k = c->kernel;
+    const int64_t l1 = d->topology.l1d != 0 ? (int64_t)d->topology.l1d : 32768, l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
+    const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2, whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
+    rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
+    const bool one_tile = m <= k->mr;
+    if (!one_tile || c->source != RFT__W_PANELS) {
+        const int64_t most = rft__max(64, 3 * l1 / 4 / (k->nr * w_size));
+        const int64_t passes = rft__ceil_div(whole, most);
+        pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
+    }
+    const int64_t in_l2 = l2 / 2 / (rft__min(pick.kc, whole) * x_size), in_memory = (8 << 20) / (whole * x_size);
+    pick.mc = rft__max(k->mr, rft__min(in_l2, in_memory) / k->mr * k->mr);
+    const int64_t sums = rft__min(pick.mc, rft__max(m, 1)) * RFT__PANEL * 4;
+    pick.nc = rft__max(1, l2 / 2 / sums / pick.panels) * pick.panels;
+    return pick;
+}
+
+static bool same_pick(const rft__cpu_pick *a, const rft__cpu_pick *b)
+{
+    return a->kernel == b->kernel && a->source == b->source && a->kc == b->kc && a->mc == b->mc && a->nc == b->nc;
+}
+
+static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err)
+{
+    const int only = c->p.batch_invariant ? invariant_class(c->device, &c->p, forced) : 0;
+    candidate list[MAX_CANDIDATES];
+    int64_t m = c->p.m_min;
+    while (m <= c->p.m_max) {
+        const int64_t end = m > RFT__TABLE_M ? c->p.m_max : m; /* beyond the table one pick, judged at its end */
+        const int n = list_candidates(c->device, &c->p, forced, end, list);
+        const candidate *best = cheapest(list, n, only);
+        if (best == NULL) {
+            RFT_FAIL(err, n == 0 ? RFT_E_ARG : RFT_E_UNSUPPORTED, "kernel %s %s", forced != NULL ? forced : "(any)", n == 0 ? "is no row of any level" : list[0].reason);
+        }
+        const rft__cpu_pick pick = blocked(c->device, &c->p, best, end);
+        if (c->n_range > 0 && same_pick(&c->range[c->n_range - 1].pick, &pick)) {
+            c->n_range--;
+        }
+        c->range[c->n_range++] = (rft__cpu_range){end, pick};
+        m = end + 1;
+    }
+    return RFT_OK;
+}
+
+rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err)
+{
+    rft__choice *c = rft__alloc(&device->allocator, sizeof *c, _Alignof(rft__choice));
+    if (c == NULL) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory for a plan (%zu bytes)", sizeof *c);
+    }
+    c->device = device;
+    c->p = *p;
+    c->forced = forced != NULL;
+    const rft_status s = fill_ranges(c, forced, err);
+    if (s != RFT_OK) {
+        rft__cpu_choice_free(device, c);
+        return s;
+    }
+    if (!c->forced && device->level > 0 && strcmp(c->range[0].pick.kernel->isa, "ref") == 0) {
+        snprintf(c->fallback, sizeof c->fallback, "no kernel of level %s takes x %s, w %s; the portable %s runs", rft__isa_at(device->level)->name,
+                 rft__type_name(p->x), rft__type_name(p->w.elem), c->range[0].pick.kernel->name);
+    }
+    *out = c;
+    return RFT_OK;
+}
+
+void rft__cpu_choice_free(rft__device *device, rft__choice *choice) { rft__release(&device->allocator, choice, sizeof *choice); }
+
+static const char *source_text(rft__w_source s)
+{
+    return s == RFT__W_PANELS ? "reads packed panels" : s == RFT__W_DECODE ? "widens a strip of packed w at a time" : "packs a strip of w at a time";
+}
+
+void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text)
+{
+    const rft__cpu_pick *pick = rft__cpu_pick_at(choice, m);
+    const rft__grid g = rft__cpu_grid(choice, pick, m);
+    candidate list[MAX_CANDIDATES];
+    const int n = list_candidates(choice->device, &choice->p, choice->forced ? pick->kernel->name : NULL, m, list);
+    rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)\n", pick->kernel->name, source_text(pick->source),
+                  (long long)pick->kc, (long long)pick->mc, (long long)pick->nc * RFT__PANEL, g.m, g.n, g.kk);
+    for (int i = 0; i < n; i++) {
+        if (list[i].kernel == pick->kernel) {
+            rft__text_add(text, "         cost %.2f cycles a k and 16 columns\n", list[i].cost);
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (list[i].reason[0] != '\0') {
+            rft__text_add(text, "refused  %-42s %s\n", list[i].kernel->name, list[i].reason);
+        } else if (list[i].kernel != pick->kernel) {
+            rft__text_add(text, "slower   %-42s %s; cost %.2f\n", list[i].kernel->name, source_text(list[i].source), list[i].cost);
+        }
+    }
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_gemm.c - the loops of one product, for any m from decode to prefill:
+ *
+ *     threads: a grid of row parts x panel parts x k parts              (cpu_partition.c)
+ *       batch, mc rows: pack X to row tiles [K][r]                      (L2; in place where one row is already that)
+ *         nc panels: their partial sums stay in cache
+ *           kc of K
+ *             strips of NR columns: panels of W from memory, widened or packed here where the kernel wants it
+ *               row tiles: the micro-kernel; after the last kc the epilogue and the one store of y
+ *
+ * W is streamed once per mc rows. Where one pass covers K, sums never leave L1. Called by cpu_backend through rft__cpu_run.
+ */
+#include "cpu/cpu_choice.h"
+
+enum { LINE = 128 }; /* buffers start here: two cache lines, as prefetchers fetch pairs */
+
+/* One run as its threads see it. */
+typedef struct job {
+    const rft__choice *choice;
+    const rft__cpu_pick *pick;
+    const rft_linear_args *args;
+    rft__grid grid;
+    rft__pack_fn *pack_x, *pack_w;
+    rft__decode_fn *decode;
+    int64_t k;               /* 0 when alpha = 0 */
+    int64_t x_row, x_k;      /* strides of X, elements */
+    int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
+    const char *w;
+    int64_t panels;          /* of one batch */
+    int64_t panel_bytes;     /* of a packed W */
+    char *workspace;
+    size_t thread_bytes;
+    float *partial;          /* sums of the k parts, [kk][unit panels][m][16 * unit]; NULL without a k split */
+    bool x_in_place;
+} job;
+
+/* A thread's share of the workspace. */
+typedef struct buffers {
+    char *x;    /* mc rows of packed X */
+    char *w;    /* one strip */
+    float *acc; /* sums: one tile, or mc rows x nc panels */
+} buffers;
+
+static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
+
+/* Rows of X held packed at a time, of `rows` to do. */
+static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
+
+static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k)
+{
+    return aligned(rft__panel_bytes(pick->kernel->x, 1, k) * held_rows(pick, rows));
+}
+
+static int64_t w_bytes(const rft__cpu_pick *pick)
+{
+    return pick->source == RFT__W_PANELS ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
+}
+
+static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k)
+{
+    const int64_t one_tile = (int64_t)pick->kernel->mr * pick->panels;
+    const int64_t sums = k <= pick->kc ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
+    return aligned(rft__max(one_tile, sums) * RFT__PANEL * (int64_t)sizeof(float));
+}
+
+static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
+{
+    return x_bytes(pick, m, c->p.w.k) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
+}
+
+static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m)
+{
+    return g->kk == 1 ? 0 : aligned(g->kk * c->p.w.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL * (int64_t)sizeof(float));
+}
+
+/* Work too small to pay for a hand-off: about 2 us of one thread. */
+static bool is_tiny(const rft__choice *c, int64_t m)
+{
+    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.w.batch;
+    return products < 1e5 && rft__matrix_bytes(&c->p.w) < 3e4;
+}
+
+rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
+{
+    const int unit = rft__cpu_unit(&c->p.w);
+    const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
+    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr, rft__cpu_panels(&c->p.w) / unit * c->p.w.batch, c->p.w.k,
+                          pick->kernel->kr, 512, split);
+}
+
+static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
+{
+    const rft__grid g = rft__cpu_grid(c, pick, m);
+    return (size_t)(c->device->threads * thread_bytes(c, pick, m) + partial_bytes(c, &g, m));
+}
+
+size_t rft__cpu_workspace(const rft__choice *c)
+{
+    size_t most = 0;
+    for (int64_t m = c->p.m_min; m <= rft__min(c->p.m_max, RFT__TABLE_M); m++) {
+        const size_t bytes = workspace_at(c, rft__cpu_pick_at(c, m), m);
+        most = bytes > most ? bytes : most;
+    }
+    const size_t last = workspace_at(c, rft__cpu_pick_at(c, c->p.m_max), c->p.m_max);
+    return last > most ? last : most;
+}
+
+static buffers buffers_of(const job *j, int thread)
+{
+    const rft__choice *c = j->choice;
+    char *base = j->workspace + (size_t)thread * j->thread_bytes;
+    char *w = base + x_bytes(j->pick, j->args->m, c->p.w.k);
+    return (buffers){base, w, (float *)(void *)(w + w_bytes(j->pick))};
+}
+
+/* ---- X ---- */
+
+/* Row tiles of `rows` rows: heights differ by at most one, so that no tile is a sliver. */
+typedef struct tiling {
+    int64_t rows, count;
+} tiling;
+
+static tiling tile_rows(int64_t rows, int mr) { return (tiling){rows, rft__ceil_div(rows, mr)}; }
+
+static int64_t tile_start(const tiling *t, int64_t i)
+{
+    const int64_t each = t->rows / t->count, more = t->rows % t->count;
+    return i * each + rft__min(i, more);
+}
+
+static const char *x_source(const job *j, int64_t b, int64_t row)
+{
+    return (const char *)j->args->x + (b * j->args->x_batch_stride + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
+}
+
+static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t first = tile_start(t, i), rows = tile_start(t, i + 1) - first;
+        j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * (int64_t)rft__type_size(j->choice->p.x), j->x_row, j->x_k, (int)rows, (int)rows, k,
+                  dst + rft__panel_bytes(j->pick->kernel->x, 1, k) * first);
+    }
+}
+
+/* ---- W ---- */
+
+typedef struct strip {
+    const char *w;
+    size_t stride; /* bytes from panel to panel */
+} strip;
+
+static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst, int64_t dst_stride)
+{
+    const rft__matrix *w = &j->choice->p.w;
+    const int64_t size = (int64_t)rft__type_size(w->elem);
+    for (int p = 0; p < panels; p++) {
+        int64_t first = 0, step = 0;
+        int columns = 0;
+        rft__cpu_panel_rows(w, panel + p, &first, &step, &columns);
+        const char *source = j->w + (b * j->w_batch + first * j->w_row + k0 * j->w_k) * size;
+        j->pack_w(source, step * j->w_row, j->w_k, columns, RFT__PANEL, kc, dst + p * dst_stride);
+    }
+}
+
+static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t k0)
+{
+    return j->w + (b * j->panels + panel) * j->panel_bytes + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
+}
+
+static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc)
+{
+    if (j->pick->source == RFT__W_PANELS) {
+        return (strip){packed_panel(j, b, panel, k0), (size_t)j->panel_bytes};
+    }
+    const int64_t stride = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc);
+    if (j->pick->source == RFT__W_PACK) {
+        pack_strip(j, b, panel, panels, k0, kc, buf->w, stride);
+    } else {
+        for (int p = 0; p < panels; p++) {
+            j->decode(packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
+        }
+    }
+    return (strip){buf->w, (size_t)stride};
+}
+
+/* ---- the loops ---- */
+
+/* What one thread works on inside its part: rows of X that are packed, and the k it sums. */
+typedef struct block {
+    const job *j;
+    buffers buf;
+    const char *x;      /* packed tiles */
+    tiling tiles;
+    int64_t b, row0;    /* batch and first row */
+    int64_t k0, k1;
+    float *partial;     /* of this k part, or NULL */
+} block;
+
+static void finish_tile(const block *bl, float *acc, int rows, int panels, int64_t row, int64_t panel)
+{
+    const rft__choice *c = bl->j->choice;
+    const rft_linear_args *args = bl->j->args;
+    const rft__epi_tile tile = {.acc = acc,
+                                .rows = rows,
+                                .segments = panels,
+                                .b = bl->b,
+                                .m = row,
+                                .panel = panel,
+                                .glu_interleaved = c->p.w.glu == RFT__GLU_INTERLEAVED,
+                                .epi = &c->p.epi,
+                                .operands = args->operand,
+                                .y = (char *)args->y + bl->b * args->y_batch_stride * (int64_t)rft__type_size(c->p.y),
+                                .ldy = args->ldy,
+                                .y_type = c->p.y};
+    c->device->ops.epilogue(&tile);
+}
+
+/* Sums of a k part: [panel][row][16]. */
+static void keep_partial(const block *bl, const float *acc, int64_t rows, int panels, int64_t row, int64_t panel)
+{
+    const int64_t m = bl->j->args->m;
+    for (int p = 0; p < panels; p++) {
+        float *dst = bl->partial + ((bl->b * bl->j->panels + panel + p) * m + row) * RFT__PANEL;
+        for (int64_t r = 0; r < rows; r++) {
+            for (int i = 0; i < RFT__PANEL; i++) {
+                dst[r * RFT__PANEL + i] = acc[(r * panels + p) * RFT__PANEL + i];
+            }
+        }
+    }
+}
+
+/* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. ahead: the next strip. */
+static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *ahead)
+{
+    const job *j = bl->j;
+    const rft__cpu_kernel *kernel = j->pick->kernel;
+    const strip s = strip_of(j, &bl->buf, bl->b, panel, panels, k, kc);
+    const int64_t padded = rft__round_up(kc, kernel->kr), whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
+    const bool last = k + kc == bl->k1;
+    for (int64_t t = 0; t < bl->tiles.count; t++) {
+        const int64_t first = tile_start(&bl->tiles, t), rows = tile_start(&bl->tiles, t + 1) - first;
+        float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
+        const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
+        kernel->family->tile[panels - 1][rows - 1](padded, x, s.w, s.stride, acc, k > bl->k0, ahead->w + (size_t)(t % panels) * ahead->stride);
+        if (last && bl->partial != NULL) {
+            keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);
+        } else if (last) {
+            finish_tile(bl, acc, (int)rows, panels, bl->row0 + first, panel);
+        }
+    }
+}
+
+/* Packed W that the next strip will read; elsewhere W is packed or widened into a buffer that is in cache already. */
+static strip strip_ahead(const block *bl, int64_t panel, int64_t k)
+{
+    const job *j = bl->j;
+    if (j->pick->source == RFT__W_PACK) {
+        return (strip){bl->buf.w, 0};
+    }
+    return (strip){packed_panel(j, bl->b, panel, k), (size_t)j->panel_bytes};
+}
+
+/* A chunk of nc panels over all of the block's k. */
+static void run_chunk(const block *bl, int64_t panel0, int64_t panel1)
+{
+    const rft__cpu_pick *pick = bl->j->pick;
+    const bool one_pass = bl->k1 - bl->k0 <= pick->kc;
+    int64_t k = bl->k0;
+    do {
+        const int64_t kc = rft__min(pick->kc, bl->k1 - k);
+        for (int64_t panel = panel0; panel < panel1; panel += pick->panels) {
+            const int panels = (int)rft__min(pick->panels, panel1 - panel);
+            const strip ahead = panel + panels < panel1 ? strip_ahead(bl, panel + panels, k) : strip_ahead(bl, panel0, rft__min(k + kc, bl->k1));
+            float *sums = one_pass ? NULL : bl->buf.acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
+            run_strip(bl, panel, panels, k, kc, sums, &ahead);
+        }
+        k += kc;
+    } while (k < bl->k1);
+}
+
+static void run_block(block *bl, int64_t panel0, int64_t panel1)
+{
+    const job *j = bl->j;
+    if (j->x_in_place) {
+        bl->x = x_source(j, bl->b, bl->row0) + bl->k0 * (int64_t)rft__type_size(j->choice->p.x);
+    } else {
+        bl->x = bl->buf.x;
+        pack_x(j, bl->b, bl->row0, &bl->tiles, bl->k0, bl->k1 - bl->k0, bl->buf.x);
+    }
+    for (int64_t panel = panel0; panel < panel1; panel += j->pick->nc) {
+        run_chunk(bl, panel, rft__min(panel + j->pick->nc, panel1));
+    }
+}
+
+/* Rows row0..row1 and panels panel0..panel1 of batch b. */
+static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1, float *partial)
+{
+    for (int64_t row = part->row0; row < part->row1; row += j->pick->mc) {
+        const int64_t rows = rft__min(j->pick->mc, part->row1 - row);
+        block bl = {.j = j,
+                    .buf = *buf,
+                    .tiles = tile_rows(rows, j->pick->kernel->mr),
+                    .b = b,
+                    .row0 = row,
+                    .k0 = part->k0,
+                    .k1 = part->k1,
+                    .partial = partial};
+        run_block(&bl, panel0, panel1);
+    }
+}
+
+static void run_part(const job *j, int i)
+{
+    const rft__part part = rft__grid_part(&j->grid, i);
+    const buffers buf = buffers_of(j, i);
+    const int unit = rft__cpu_unit(&j->choice->p.w);
+    const int64_t panel1 = part.unit1 * unit;
+    const int64_t kk = i / (j->grid.n * j->grid.m), all = j->choice->p.w.batch * j->panels * j->args->m * RFT__PANEL;
+    float *partial = j->partial != NULL ? j->partial + kk * all : NULL;
+    for (int64_t panel = part.unit0 * unit; panel < panel1;) {
+        const int64_t b = panel / j->panels, end = rft__min(panel1, (b + 1) * j->panels);
+        run_matrix(j, &buf, &part, b, panel - b * j->panels, end - b * j->panels, partial);
+        panel = end;
+    }
+}
+
+/* ---- K split: the second hand-off adds the parts in ascending k and finishes the tiles ---- */
+
+static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels)
+{
+    const int64_t m = j->args->m, all = j->choice->p.w.batch * j->panels * m * RFT__PANEL;
+    const int step = j->pick->kernel->mr;
+    const block bl = {.j = j, .b = b};
+    for (int64_t row = 0; row < m; row += step) {
+        const int rows = (int)rft__min(step, m - row);
+        for (int p = 0; p < panels; p++) {
+            const float *part = j->partial + ((b * j->panels + panel + p) * m + row) * RFT__PANEL;
+            for (int i = 0; i < rows * RFT__PANEL; i++) {
+                float sum = part[i];
+                for (int kk = 1; kk < j->grid.kk; kk++) {
+                    sum += part[kk * all + i];
+                }
+                buf->acc[(i / RFT__PANEL * panels + p) * RFT__PANEL + i % RFT__PANEL] = sum;
+            }
+        }
+        finish_tile(&bl, buf->acc, rows, panels, row, panel);
+    }
+}
+
+static void reduce_part(const job *j, int i)
+{
+    const int unit = rft__cpu_unit(&j->choice->p.w);
+    const rft__grid g = {.units = j->grid.units, .m = 1, .n = rft__grid_parts(&j->grid), .kk = 1, .row_step = 1, .k_step = 1};
+    const rft__part part = rft__grid_part(&g, i);
+    const buffers buf = buffers_of(j, i);
+    for (int64_t u = part.unit0; u < part.unit1; u++) {
+        const int64_t panel = u * unit;
+        reduce_panels(j, &buf, panel / j->panels, panel % j->panels, unit);
+    }
+}
+
+/* ---- entry ---- */
+
+typedef struct job_list {
+    job jobs[RFT_MAX_LIST];
+    uint32_t count;
+    int phase;
+} job_list;
+
+static void run_item(void *arg, int i)
+{
+    const job_list *list = arg;
+    for (uint32_t l = 0; l < list->count; l++) {
+        const job *j = list->jobs + l;
+        if (i >= rft__grid_parts(&j->grid)) {
+            continue;
+        }
+        if (list->phase == 0) {
+            run_part(j, i);
+        } else if (j->partial != NULL) {
+            reduce_part(j, i);
+        }
+    }
+}
+
+static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick)
+{
+    return pick->source == RFT__W_PACK || args->weight == NULL ? args->w : args->weight->data;
+}
+
+static job make_job(const rft__run *run)
+{
+    const rft__choice *c = run->choice;
+    const rft_linear_args *args = run->args;
+    const rft__problem *p = &c->p;
+    const rft__cpu_pick *pick = rft__cpu_pick_at(c, args->m);
+    const rft__isa_ops *ops = &c->device->ops;
+    const bool k_rows = p->x_order == RFT_K_CONTIGUOUS, w_rows = p->w.order == RFT_K_CONTIGUOUS;
+    job j = {.choice = c,
+             .pick = pick,
+             .args = args,
+             .grid = rft__cpu_grid(c, pick, args->m),
+             .pack_x = pick->kernel->x == RFT_F32 ? ops->to_f32[p->x] : ops->to_same[p->x],
+             .pack_w = pick->kernel->w == RFT_F32 ? ops->to_f32[p->w.elem] : ops->to_same[p->w.elem],
+             .decode = ops->decode[p->w.elem],
+             .k = p->alpha == 0.0f ? 0 : p->w.k,
+             .x_row = k_rows ? args->ldx : 1,
+             .x_k = k_rows ? 1 : args->ldx,
+             .w_row = w_rows ? args->ldw : 1,
+             .w_k = w_rows ? 1 : args->ldw,
+             .w_batch = args->w_batch_stride,
+             .w = w_of(args, pick),
+             .panels = rft__cpu_panels(&p->w),
+             .panel_bytes = rft__panel_bytes(p->w.elem, RFT__PANEL, p->w.k),
+             .workspace = args->workspace,
+             .thread_bytes = (size_t)thread_bytes(c, pick, args->m)};
+    j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
+    if (j.k == 0) {
+        j.grid.k = 0;
+        j.grid.kk = 1;
+    }
+    if (j.grid.kk > 1) {
+        j.partial = (float *)(void *)(j.workspace + (size_t)c->device->threads * j.thread_bytes);
+    }
+    return j;
+}
+
+rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err)
+{
+    (void)err;
+    job_list list;
+    list.count = count;
+    list.phase = 0;
+    int items = 1;
+    bool split = false;
+    for (uint32_t i = 0; i < count; i++) {
+        list.jobs[i] = make_job(runs + i);
+        const int parts = rft__grid_parts(&list.jobs[i].grid);
+        items = parts > items ? parts : items;
+        split = split || list.jobs[i].partial != NULL;
+    }
+    rft__pool_run(device->pool, items, run_item, &list);
+    if (split) {
+        list.phase = 1;
+        rft__pool_run(device->pool, items, run_item, &list);
+    }
+    return RFT_OK;
+}

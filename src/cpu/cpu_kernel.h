@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_kernel.h - the contract between the loops of cpu_gemm.c and the kernels of the ISA folders.
+ *
+ * Panels. W lives in panels of 16 columns, [ceil(k / KR)][16][KR] elements, zero-padded; X in panels of r <= MR rows,
+ * [ceil(k / KR)][r][KR]. KR is 2 where one 32-bit lane holds two consecutive k (bf16), else 1.
+ * Every kernel sums in ascending k, one chain an element, and an accumulating call goes on where the last one stopped:
+ * so the bits of y depend on neither tiles, nor K blocks, nor threads.
+ */
+#ifndef RFT_CPU_CPU_KERNEL_H
+#define RFT_CPU_CPU_KERNEL_H
+
+#include "epilogue/epi_tile.h"
+#include "rooftile_analysis.h"
+
+#include <stdbool.h>
+
+enum { RFT__PANEL = 16, RFT__MAX_ROWS = 16, RFT__MAX_PANELS = 4 };
+
+/* One register tile over k (a multiple of KR, or the rest of a padded panel): acc[rows][16 * panels] (+)= x * w.
+ * w_stride: bytes from one W panel to the next. ahead: memory that a later call will read, fetched meanwhile a line a k; never faults. */
+typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const void *ahead);
+
+/* All register tiles of one pair of panel types on one ISA: tile[panels - 1][rows - 1], NULL beyond the register file. */
+typedef struct rft__family {
+    rft__tile_fn *tile[RFT__MAX_PANELS][RFT__MAX_ROWS];
+} rft__family;
+
+/* A kernel row: a family used at one tile shape. */
+typedef struct rft__cpu_kernel {
+    const char *name, *isa;
+    rft_type x, w, acc; /* of the panels */
+    int mr, nr, kr;
+    double gamma;       /* |err| <= gamma * k * 2^-24 * sum|x||w| + eta */
+    double eta_lane;    /* eta = eta_lane * k: what flushed denormals can hide */
+    const rft__family *family;
+} rft__cpu_kernel;
+
+/* rows x k elements (row i, column k at i * row_stride + k * k_stride) into one panel of `width` >= rows rows; rows beyond
+ * and k's padding become zero. Serves X (width = rows of the tile) and W (width = 16, a row is a column of the panel). */
+typedef void rft__pack_fn(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst);
+/* A packed W panel of k rows (k a multiple of the source's KR, or its padded rest) widened to an f32 panel. */
+typedef void rft__decode_fn(const void *panel, int64_t k, float *dst);
+
+/* What one ISA level brings besides kernels; NULL entries fall to the level below. Indexed by rft_type. */
+typedef struct rft__isa_ops {
+    rft__pack_fn *to_f32[RFT_BF16 + 1];  /* that type to f32, KR = 1 */
+    rft__pack_fn *to_same[RFT_BF16 + 1]; /* that type kept, at the KR of its panels */
+    rft__decode_fn *decode[RFT_BF16 + 1];
+    rft__epi_tile_fn *epilogue;
+} rft__isa_ops;
+
+typedef struct rft__isa {
+    const char *name;
+    const rft__cpu_kernel *kernels; /* best first */
+    int n_kernels;
+    rft__isa_ops ops;
+} rft__isa;
+
+/* KR of a packed panel of that type. */
+static inline int rft__panel_kr(rft_type type) { return type == RFT_BF16 ? 2 : 1; }
+
+/* Bytes of k (rounded up to KR) in a panel of that type and width. */
+static inline int64_t rft__panel_bytes(rft_type type, int width, int64_t k)
+{
+    return type == RFT_F32 ? 4 * width * k : type == RFT_F16 ? 2 * width * k : 4 * width * ((k + 1) / 2);
+}
+
+uint32_t rft__cpu_kernel_count(void);
+rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_pack.c - packed weights: panels of 16 columns, [ceil(k / KR)][16][KR] elements, batch after batch, zero-padded.
+ * Each slab is packed, and so first touched, by the thread that will read it. See docs/formats/packed-weight.md.
+ */
+#include "cpu/cpu_choice.h"
+#include "cpu/ref/pack_ref.h"
+
+void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns)
+{
+    int64_t column = panel * RFT__PANEL, width = w->n;
+    *first = column;
+    *step = 1;
+    if (w->glu != RFT__GLU_NONE) {
+        const int64_t up = panel % 2;
+        column = panel / 2 * RFT__PANEL;
+        width = w->n / 2;
+        *first = w->glu == RFT__GLU_HALVES ? up * width + column : 2 * column + up;
+        *step = w->glu == RFT__GLU_HALVES ? 1 : 2;
+    }
+    *columns = (int)rft__max(0, rft__min(RFT__PANEL, width - column));
+}
+
+static int64_t panel_bytes(const rft__matrix *w) { return rft__panel_bytes(w->elem, RFT__PANEL, w->k); }
+
+int64_t rft__cpu_packed_bytes(const rft__matrix *w) { return rft__cpu_panels(w) * w->batch * panel_bytes(w); }
+
+typedef struct pack_job {
+    const rft__device *device;
+    const rft__matrix *w;
+    const char *source;
+    char *data;
+} pack_job;
+
+static void pack_panel(const pack_job *job, int64_t index)
+{
+    const rft__matrix *w = job->w;
+    const int64_t panels = rft__cpu_panels(w), size = (int64_t)rft__type_size(w->elem);
+    int64_t first = 0, step = 0;
+    int columns = 0;
+    rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
+    const char *source = job->source + (index / panels * w->batch_stride + first * w->n_stride) * size;
+    job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, job->data + index * panel_bytes(w));
+}
+
+static void pack_slab(void *arg, int i)
+{
+    const pack_job *job = arg;
+    const int unit = rft__cpu_unit(job->w);
+    const int64_t units = rft__cpu_panels(job->w) / unit * job->w->batch;
+    const rft__grid g = {.units = units, .m = 1, .n = job->device->threads, .kk = 1, .row_step = 1, .k_step = 1};
+    const rft__part part = rft__grid_part(&g, i);
+    for (int64_t p = part.unit0 * unit; p < part.unit1 * unit; p++) {
+        pack_panel(job, p);
+    }
+}
+
+void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data)
+{
+    pack_job job = {device, w, source, data};
+    rft__pool_run(device->pool, device->threads, pack_slab, &job);
+}
+
+void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld)
+{
+    static rft__decode_fn *const decode[] = {[RFT_F32] = rft__decode_f32_ref, [RFT_F16] = rft__decode_f16_ref, [RFT_BF16] = rft__decode_bf16_ref};
+    enum { CHUNK = 64 };
+    const int64_t panels = rft__cpu_panels(w);
+    float wide[CHUNK * RFT__PANEL];
+    for (int64_t index = 0; index < panels * w->batch; index++) {
+        int64_t first = 0, step = 0;
+        int columns = 0;
+        rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
+        const char *panel = (const char *)data + index * panel_bytes(w);
+        float *rows = out + (index / panels * w->n + first) * ld;
+        for (int64_t k = 0; k < w->k; k += CHUNK) {
+            const int64_t count = rft__min(CHUNK, w->k - k);
+            decode[w->elem](panel + rft__panel_bytes(w->elem, RFT__PANEL, k), count, wide);
+            for (int64_t i = 0; i < count * RFT__PANEL; i++) {
+                if (i % RFT__PANEL < columns) {
+                    rows[i % RFT__PANEL * step * ld + k + i / RFT__PANEL] = wide[i];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_partition.h - how a product is divided over threads: a grid of row parts x panel parts x k parts. Pure functions.
+ * Invariant: the parts 0..count-1 cover every (row, panel, k) exactly once, whatever the numbers.
+ */
+#ifndef RFT_CPU_CPU_PARTITION_H
+#define RFT_CPU_CPU_PARTITION_H
+
+#include <stdint.h>
+
+typedef struct rft__grid {
+    int64_t rows, units, k; /* to divide; a unit is the smallest group of panels that may not be split */
+    int64_t row_step;       /* rows are cut at multiples of it */
+    int64_t k_step;
+    int m, n, kk;           /* parts of each; m * n * kk parts in all */
+} rft__grid;
+
+typedef struct rft__part {
+    int64_t row0, row1, unit0, unit1, k0, k1;
+} rft__part;
+
+/* The grid of at most `threads` parts with the least time in the longest part. k is split only when k_split says so and rows
+ * and units are too few for the threads; each k part then has at least min_k. */
+rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split);
+int rft__grid_parts(const rft__grid *g);
+rft__part rft__grid_part(const rft__grid *g, int i); /* 0 <= i < parts; may be empty */
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpuid.c - detection of ISA levels. Built with baseline flags so that it cannot itself fault. See cpuid.h.
+ */
+#include "cpu/cpuid.h"
+
+#include "base/env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+typedef struct features {
+    uint32_t leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_1_eax;
+    uint64_t xcr0;
+} features;
+
+static features read_features(void)
+{
+    features f = {0};
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &f.leaf1_ecx, &d) && (f.leaf1_ecx & bit_OSXSAVE)) {
+        uint32_t low = 0, high = 0;
+        __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        f.xcr0 = (uint64_t)high << 32 | low;
+    }
+    if (__get_cpuid_count(7, 0, &a, &f.leaf7_ebx, &f.leaf7_ecx, &d) && a >= 1) {
+        __get_cpuid_count(7, 1, &f.leaf7_1_eax, &b, &c, &d);
+    }
+    return f;
+}
+
+static bool has_avx2(const features *f)
+{
+    const uint32_t need1 = bit_AVX | bit_FMA | bit_F16C;
+    return (f->xcr0 & 0x6) == 0x6 && (f->leaf1_ecx & need1) == need1 && (f->leaf7_ebx & bit_AVX2);
+}
+
+/* F, BW, DQ, VL and VNNI: Cascade Lake on. */
+static bool has_avx512(const features *f)
+{
+    const uint32_t need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    return has_avx2(f) && (f->xcr0 & 0xe6) == 0xe6 && (f->leaf7_ebx & need) == need && (f->leaf7_ecx & bit_AVX512VNNI);
+}
+
+static bool has_avx512bf16(const features *f) { return has_avx512(f) && (f->leaf7_1_eax & bit_AVX512BF16); }
+#else
+typedef struct features {
+    int none;
+} features;
+
+static features read_features(void) { return (features){0}; }
+#endif
+
+#define ISA(name, predicate) extern const rft__isa rft__isa_##name;
+#include "cpu/isa.def"
+#undef ISA
+
+static const rft__isa *const levels[] = {
+#define ISA(name, predicate) &rft__isa_##name,
+#include "cpu/isa.def"
+#undef ISA
+};
+
+int rft__isa_count(void) { return (int)(sizeof levels / sizeof *levels); }
+
+const rft__isa *rft__isa_at(int level) { return levels[level]; }
+
+int rft__isa_find(const char *name)
+{
+    for (int i = 0; i < rft__isa_count(); i++) {
+        if (strcmp(levels[i]->name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int rft__isa_here(void)
+{
+    const features features_here = read_features();
+    const features *f = &features_here;
+    int level = -1;
+    (void)f;
+#define ISA(name, predicate)                                                   \
+    if (predicate && level == rft__isa_find(#name) - 1) {                      \
+        level++;                                                               \
+    }
+#include "cpu/isa.def"
+#undef ISA
+    return level;
+}
+
+bool rft__isa_available(const char *name)
+{
+    const int level = rft__isa_find(name);
+    return level >= 0 && level <= rft__isa_here();
+}
+
+int rft__isa_cap(const char *cap)
+{
+    const char *name = cap != NULL ? cap : rft__env_text("RFT_MAX_ISA");
+    const int here = rft__isa_here();
+    if (name == NULL) {
+        return here;
+    }
+    const int level = rft__isa_find(name);
+    return level < here ? level : here;
+}
+
+const char *rft__cpu_isa_built(void)
+{
+    return ""
+#define ISA(name, predicate) "," #name
+#include "cpu/isa.def"
+#undef ISA
+           + 1;
+}
+
+const char *rft__cpu_isa_here(void)
+{
+    const int cap = rft__isa_cap(NULL);
+    return levels[cap >= 0 ? cap : rft__isa_here()]->name;
+}
+
+void rft__cpu_name(char *buf, size_t cap)
+{
+    char brand[49] = "unknown";
+#if defined(__x86_64__)
+    uint32_t *words = (uint32_t[12]){0};
+    bool known = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        known = known && __get_cpuid(0x80000002u + i, words + 4 * i, words + 4 * i + 1, words + 4 * i + 2, words + 4 * i + 3);
+    }
+    if (known) {
+        memcpy(brand, words, 48);
+        brand[48] = '\0';
+    }
+#endif
+    const char *start = brand + strspn(brand, " ");
+    size_t length = strlen(start);
+    while (length > 0 && start[length - 1] == ' ') {
+        length--;
+    }
+    snprintf(buf, cap, "%.*s", (int)length, start);
+}

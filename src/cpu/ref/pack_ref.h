@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pack_ref.h - portable packing and widening, which faster levels use for the cases they do not speed up.
+ */
+#ifndef RFT_CPU_REF_PACK_REF_H
+#define RFT_CPU_REF_PACK_REF_H
+
+#include "cpu/cpu_kernel.h"
+
+rft__pack_fn rft__pack_f32_ref, rft__pack_f16_ref, rft__pack_bf16_ref;  /* to f32 */
+rft__pack_fn rft__pack_same_f16_ref, rft__pack_same_bf16_ref;           /* kept; bf16 in pairs */
+rft__decode_fn rft__decode_f32_ref, rft__decode_f16_ref, rft__decode_bf16_ref;
+
+#endif
