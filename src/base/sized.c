@@ -23,7 +23,7 @@ rft_status rft__sized_check(const void *given, const char *name, rft_error *err)
     }
     const uint32_t size = size_of(given);
     if (size < sizeof size || size > MAX_STRUCT_SIZE) {
-        RFT_FAIL(err, RFT_E_ARG, "%s->struct_size = %u is no size of this struct; set it to sizeof", name, size);
+        RFT_FAIL(err, RFT_E_ARG, "%s.struct_size = %u is no size of this struct; set it to sizeof", name, size);
     }
     return RFT_OK;
 }
@@ -34,7 +34,7 @@ rft_status rft__sized_read(void *own, size_t own_size, const void *given, const 
     const unsigned char *bytes = given;
     for (size_t i = own_size; i < size; i++) {
         if (bytes[i] != 0) {
-            RFT_FAIL(err, RFT_E_ARG, "%s->struct_size = %zu: the byte at %zu, which this library does not know, is not zero", name, size, i);
+            RFT_FAIL(err, RFT_E_ARG, "%s.struct_size = %zu: the byte at %zu, which this library does not know, is not zero", name, size, i);
         }
     }
     memset(own, 0, own_size);

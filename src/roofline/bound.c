@@ -60,7 +60,7 @@ rft_status rft_machine_bound(const rft_machine *machine, const rft_linear_desc *
     RFT_TRY(rft__machine_check(&own, "machine", RFT_E_ARG, err));
     RFT_TRY(rft__sized_check(bound, "bound", err));
     rft__problem p;
-    RFT_TRY(rft__work_problem(&p, desc, m, err));
+    RFT_TRY(rft__work_read(&p, desc, m, err));
     rft_bound result;
     rft__bound(&own, &p, m, threads, &result);
     rft__sized_write(bound, &result, sizeof result);

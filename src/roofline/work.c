@@ -25,21 +25,17 @@ void rft__work(const rft__problem *p, int64_t m, rft_work *work) {
     work->intensity = work->bytes > 0.0 ? work->flops / work->bytes : 0.0;
 }
 
-rft_status rft__work_problem(rft__problem *p, const rft_linear_desc *desc, int64_t m, rft_error *err) {
-    rft_linear_desc own;
-    RFT_TRY(rft__sized_read(&own, sizeof own, desc, "desc", err));
-    RFT_TRY(rft__sized_check(&own.w, "desc->w", err));
-    RFT_TRY(rft__problem_make(p, &own, err));
+rft_status rft__work_read(rft__problem *p, const rft_linear_desc *desc, int64_t m, rft_error *err) {
     if (m < 0) {
         RFT_FAIL(err, RFT_E_ARG, "m = %lld is negative", (long long)m);
     }
-    return RFT_OK;
+    return rft__problem_read(p, desc, err);
 }
 
 rft_status rft_work_of(const rft_linear_desc *desc, int64_t m, rft_work *work, rft_error *err) {
     RFT_TRY(rft__sized_check(work, "work", err));
     rft__problem p;
-    RFT_TRY(rft__work_problem(&p, desc, m, err));
+    RFT_TRY(rft__work_read(&p, desc, m, err));
     rft_work own;
     rft__work(&p, m, &own);
     rft__sized_write(work, &own, sizeof own);

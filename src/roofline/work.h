@@ -11,7 +11,7 @@
 
 /* With alpha = 0, or where a size of the product is 0, nothing is multiplied: no FLOPs, no bytes of X and W. */
 void rft__work(const rft__problem *p, int64_t m, rft_work *work);
-/* The canonical problem of a caller's descriptor, its struct_size checked too. */
-rft_status rft__work_problem(rft__problem *p, const rft_linear_desc *desc, int64_t m, rft_error *err);
+/* The canonical problem of a caller's descriptor, for m rows. */
+rft_status rft__work_read(rft__problem *p, const rft_linear_desc *desc, int64_t m, rft_error *err);
 
 #endif
