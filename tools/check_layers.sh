@@ -94,7 +94,7 @@ check_lengths() {
 check_heads() {
     local file bad=0
     while read -r file; do
-        if ! head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0'; then
+        if ! head -n 2 "$file" | grep 'SPDX-License-Identifier: Apache-2.0' >/dev/null; then
             echo "$file:1: the SPDX line is missing"
             bad=1
         fi

@@ -72,7 +72,7 @@ check_definitions() {
 
 found=$(
     check_kernel_rows
-    if ctags --version 2>/dev/null | grep -q Universal; then
+    if ctags --version 2>/dev/null | grep Universal >/dev/null; then
         check_definitions
     else
         echo "names: functions and types are not checked, because universal-ctags is not installed" >&2
