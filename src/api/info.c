@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/sized.h"
 #include "base/type.h"
+#include "format/format.h"
 #include "plan/registry.h"
 #include "rft_build_info.h"
 #include "roofline/machine.h"
@@ -13,6 +14,8 @@
 #define DOTTED(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
 
 int rft_version(void) { return RFT_VERSION; }
+
+const char *rft_type_name(rft_type t) { return rft__format_name(t); }
 
 rft_status rft_get_build_info(rft_build_info *info) {
     RFT_TRY(rft__sized_check(info, "info", NULL));

@@ -12,8 +12,6 @@ const char *rft__type_name(rft_type type)
     return i < sizeof names / sizeof *names ? names[i] : "?";
 }
 
-const char *rft_type_name(rft_type t) { return rft__type_name(t); }
-
 size_t rft__type_size(rft_type type)
 {
     switch (type) {
