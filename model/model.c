@@ -7,6 +7,7 @@
 #include "rooftile_model.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "hparams.h"
 #include "layers.h"
 #include "mapping.h"
@@ -131,22 +132,12 @@ rft_status rft_model_open(const char *path, rft_model **out, rft_error *err) {
 
 /* ---- questions ---- */
 
-/* Copies as much of a result as the caller's struct_size, which stays, has room for. */
-static rft_status give(void *out, const void *result, size_t size, const char *type, rft_error *err) {
-    uint32_t room;
-    memcpy(&room, out, sizeof room);
-    if (room < sizeof room + sizeof(uint32_t)) {
-        RFT_FAIL(err, RFT_E_ARG, "struct_size = %" PRIu32 ": start from %s_init()", room, type);
+/* The model and the struct that the answer goes to. */
+static rft_status check_question(const rft_model *m, const void *out, const char *name, rft_error *err) {
+    if (!m) {
+        RFT_FAIL(err, RFT_E_ARG, "model is NULL");
     }
-    memcpy((char *)out + sizeof room, (const char *)result + sizeof room, (room < size ? room : size) - sizeof room);
-    return RFT_OK;
-}
-
-static rft_status check_args(const void *model, const void *out, const char *name, rft_error *err) {
-    if (!model || !out) {
-        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", model ? name : "model");
-    }
-    return RFT_OK;
+    return rft__sized_check(out, name, err);
 }
 
 static rft_status check_index(const char *name, int64_t index, int64_t count, rft_error *err) {
@@ -158,7 +149,7 @@ static rft_status check_index(const char *name, int64_t index, int64_t count, rf
 }
 
 rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_error *err) {
-    RFT_TRY(check_args(m, info, "info", err));
+    RFT_TRY(check_question(m, info, "info", err));
     const rft__hparams *h = &m->hparams;
     const rft_model_info result = {
         .format = m->format,
@@ -177,11 +168,12 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .parameters = m->parameters,
         .file_bytes = m->file_bytes,
     };
-    return give(info, &result, sizeof result, "rft_model_info", err);
+    rft__sized_write(info, &result, sizeof result);
+    return RFT_OK;
 }
 
 rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *tensor, rft_error *err) {
-    RFT_TRY(check_args(m, tensor, "tensor", err));
+    RFT_TRY(check_question(m, tensor, "tensor", err));
     RFT_TRY(check_index("index", index, (int64_t)m->gguf.n_tensors, err));
     const rft__tensor *t = &m->gguf.tensors[index];
     rft_tensor result = {
@@ -192,7 +184,8 @@ rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *t
         .bytes = (uint64_t)t->bytes,
     };
     memcpy(result.dims, t->dims, sizeof result.dims);
-    return give(tensor, &result, sizeof result, "rft_tensor", err);
+    rft__sized_write(tensor, &result, sizeof result);
+    return RFT_OK;
 }
 
 int64_t rft_model_find_tensor(const rft_model *m, const char *name) {
@@ -202,16 +195,17 @@ int64_t rft_model_find_tensor(const rft_model *m, const char *name) {
 int64_t rft_model_layer_count(const rft_model *m) { return m ? m->layers.count : 0; }
 
 rft_status rft_model_get_layer(const rft_model *m, int64_t row, const rft_phase *phase, rft_layer *layer, rft_error *err) {
-    RFT_TRY(check_args(m, layer, "layer", err));
+    RFT_TRY(check_question(m, layer, "layer", err));
     RFT_TRY(rft__phase_check(phase, err));
     RFT_TRY(check_index("row", row, m->layers.count, err));
     rft_layer result;
     rft__layer_describe(&m->layers.rows[row], phase, &result);
-    return give(layer, &result, sizeof result, "rft_layer", err);
+    rft__sized_write(layer, &result, sizeof result);
+    return RFT_OK;
 }
 
 rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_model_cost *cost, rft_error *err) {
-    RFT_TRY(check_args(m, cost, "cost", err));
+    RFT_TRY(check_question(m, cost, "cost", err));
     RFT_TRY(rft__phase_check(phase, err));
     rft_model_cost result = {.tokens = phase->batch * phase->tokens};
     for (int64_t i = 0; i < m->layers.count; i++) {
@@ -223,7 +217,8 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
         result.weight_bytes += (uint64_t)layer.count * layer.weight_bytes;
     }
     result.flops_per_token = result.flops / (double)result.tokens;
-    return give(cost, &result, sizeof result, "rft_model_cost", err);
+    rft__sized_write(cost, &result, sizeof result);
+    return RFT_OK;
 }
 
 /* ---- decode ---- */
@@ -263,7 +258,9 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
 
 rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, int64_t rows, rft_type to, void *dst, int64_t ld,
                             rft_error *err) {
-    RFT_TRY(check_args(m, dst, "dst", err));
+    if (!m || !dst) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "dst" : "model");
+    }
     RFT_TRY(check_index("tensor", tensor, (int64_t)m->gguf.n_tensors, err));
     const rft__tensor *t = &m->gguf.tensors[tensor];
     ld = ld ? ld : t->dims[0];
