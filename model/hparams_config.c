@@ -136,11 +136,14 @@ static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err)
     return rft__hparams_check(h, err);
 }
 
+/* The parser names no place when it runs out of memory. */
 static rft_status report_json(const json_error_t *json, rft_error *err) {
-    const rft_status status = json_error_code(json) == json_error_out_of_memory ? RFT_E_NOMEM : RFT_E_ARG;
+    if (json->line < 0) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to read JSON");
+    }
     char text[JSON_ERROR_TEXT_LENGTH];
     rft__copy_printable(text, sizeof text, json->text, strlen(json->text));
-    RFT_FAIL(err, status, "JSON line %d, column %d: %.150s", json->line, json->column, text);
+    RFT_FAIL(err, RFT_E_ARG, "JSON line %d, column %d: %.150s", json->line, json->column, text);
 }
 
 rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft_error *err) {
