@@ -131,3 +131,17 @@ int rft__cpus_available(void) {
     const int quota = rft__cpus_quota("/proc/self/cgroup", "/sys/fs/cgroup");
     return quota > 0 && quota < allowed ? quota : allowed;
 }
+
+int rft__cpus_avoid(pthread_t thread, int before) {
+    cpu_set_t set;
+    const int cpu = sched_getcpu();
+    if (cpu == before || cpu < 0 || cpu >= CPU_SETSIZE || pthread_getaffinity_np(thread, sizeof set, &set) != 0) {
+        return before;
+    }
+    if (before >= 0) {
+        CPU_SET(before, &set);
+    }
+    const int taken = CPU_ISSET(cpu, &set) ? cpu : -1;
+    CPU_CLR(cpu, &set);
+    return pthread_setaffinity_np(thread, sizeof set, &set) == 0 ? taken : before; /* it refuses an empty mask */
+}

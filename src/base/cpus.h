@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpus.h - how many CPUs this process may keep busy. Called by the pool.
+ * cpus.h - how many CPUs this process may keep busy, and keeping a thread off one of them. Called by the pool.
  */
 #ifndef RFT_BASE_CPUS_H
 #define RFT_BASE_CPUS_H
+
+#include <pthread.h>
 
 /* CPUs in the calling thread's affinity mask, capped by the cgroup quota; at least 1. */
 int rft__cpus_available(void);
 /* CPUs that cgroup quotas grant, rounded up; 0: no quota. membership: a file like /proc/self/cgroup; mount: like /sys/fs/cgroup. */
 int rft__cpus_quota(const char *membership, const char *mount);
+/* Takes the caller's present CPU out of the thread's affinity mask and gives before back, which an earlier call took (or -1).
+ * Returns the CPU that is now out, or -1. A thread that may use no other CPU keeps its mask. */
+int rft__cpus_avoid(pthread_t thread, int before);
 
 #endif

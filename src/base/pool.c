@@ -4,7 +4,7 @@
  * A job goes down a tree: each thread starts its FAN children, does its item and waits for them, so that neither starting
  * nor waking many threads is one thread's work. Each worker has one word, on a line of its own, that changes hands:
  *     IDLE --parent--> RUN --worker--> IDLE   ...   IDLE --rft__pool_free--> STOP
- * Whoever waits for the word spins for a while, then adds ASLEEP to it and sleeps on it (futex).
+ * Whoever waits for the word spins for a bounded time, then adds ASLEEP to it and sleeps on it (futex).
  * Invariant: parent and worker write the word and the job in turns, so nothing else needs to be atomic.
  */
 #define _GNU_SOURCE 1
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define FAN 8
-#define SPIN_SECONDS 50e-6 /* longer than the gap between two layers, too short to be seen in a load average */
+#define SPIN_SECONDS 100e-6 /* some times the cost of a wake (20-45 us), so that a gap between two layers rarely pays for one */
 #define SPIN_BATCH 64      /* looks at the word between two looks at the clock: 1 to 3 us */
 #define LINE 128           /* two cache lines: the adjacent-line prefetcher pairs them */
 
@@ -41,6 +41,7 @@ typedef struct worker {
     _Alignas(LINE) _Atomic uint32_t word;
     job job;
     int id;
+    int avoided; /* the CPU that its affinity mask leaves out for the parent's sake, or -1 */
     rft__pool *pool;
     pthread_t thread;
 } worker;
@@ -65,10 +66,13 @@ static void futex(_Atomic uint32_t *word, int op, uint32_t value) {
     syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-static void post(worker *w, uint32_t word) {
-    if (atomic_exchange_explicit(&w->word, word, memory_order_acq_rel) & ASLEEP) {
+/* True: the other side slept and was woken. */
+static bool post(worker *w, uint32_t word) {
+    const bool asleep = atomic_exchange_explicit(&w->word, word, memory_order_acq_rel) & ASLEEP;
+    if (asleep) {
         futex(&w->word, FUTEX_WAKE, 1);
     }
+    return asleep;
 }
 
 static void relax(void) {
@@ -102,9 +106,9 @@ static bool spin_while(worker *w, uint32_t word, double seconds) {
 }
 
 /* Returns the new word. */
-static uint32_t wait_while(worker *w, uint32_t word) {
+static uint32_t wait_while(worker *w, uint32_t word, double spin) {
     uint32_t seen = word;
-    if (!spin_while(w, word, w->pool->spin) &&
+    if (!spin_while(w, word, spin) &&
         atomic_compare_exchange_strong_explicit(&w->word, &seen, word | ASLEEP, memory_order_acq_rel, memory_order_acquire)) {
         while (atomic_load_explicit(&w->word, memory_order_acquire) == (word | ASLEEP)) {
             futex(&w->word, FUTEX_WAIT, word | ASLEEP); /* returns early on a signal, and at once where the word has changed */
@@ -115,26 +119,36 @@ static uint32_t wait_while(worker *w, uint32_t word) {
 
 /* ---- threads ---- */
 
+/* A scheduler often wakes a thread on the CPU of its waker, above all in a virtual machine, where an idle CPU looks taken.
+ * There it would wait for the parent's own item to end, so that CPU is struck off its affinity mask before it is woken. */
+static void start_child(worker *w, const job *j) {
+    w->job = *j;
+    if (w->pool->spin > 0 && atomic_load_explicit(&w->word, memory_order_relaxed) & ASLEEP) {
+        w->avoided = rft__cpus_avoid(w->thread, w->avoided);
+    }
+    post(w, RUN);
+}
+
 static void run_subtree(rft__pool *pool, int id, const job *j) {
     const int first = id * FAN + 1;
     const int end = first + FAN < j->n ? first + FAN : j->n;
     for (int i = first; i < end; i++) {
-        pool->worker[i].job = *j;
-        post(&pool->worker[i], RUN);
+        start_child(&pool->worker[i], j);
     }
     j->task(j->arg, id);
     for (int i = first; i < end; i++) {
-        wait_while(&pool->worker[i], RUN);
+        wait_while(&pool->worker[i], RUN, pool->spin);
     }
 }
 
 static void *worker_main(void *arg) {
     worker *self = arg;
+    double spin = self->pool->spin;
     inside = self->pool;
-    while (wait_while(self, IDLE) != STOP) {
+    while (wait_while(self, IDLE, spin) != STOP) {
         const job j = self->job;
         run_subtree(self->pool, self->id, &j);
-        post(self, IDLE);
+        spin = post(self, IDLE) ? 0 : self->pool->spin; /* a parent just woken may have been put on this CPU: make way */
     }
     return NULL;
 }
@@ -142,6 +156,7 @@ static void *worker_main(void *arg) {
 static int start_worker(rft__pool *pool, int id) {
     worker *w = &pool->worker[id];
     w->id = id;
+    w->avoided = -1;
     w->pool = pool;
     atomic_init(&w->word, IDLE);
     const int code = pthread_create(&w->thread, NULL, worker_main, w);

@@ -34,7 +34,8 @@ rft_status rft__sized_read(void *own, size_t own_size, const void *given, const 
     const unsigned char *bytes = given;
     for (size_t i = own_size; i < size; i++) {
         if (bytes[i] != 0) {
-            RFT_FAIL(err, RFT_E_ARG, "%s.struct_size = %zu: the byte at %zu, which this library does not know, is not zero", name, size, i);
+            RFT_FAIL(err, RFT_E_ARG, "%s.struct_size = %zu: the byte at %zu, which this library does not know, is not zero", name,
+                     size, i);
         }
     }
     memset(own, 0, own_size);
