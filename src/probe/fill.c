@@ -2,23 +2,16 @@
  *
  * fill.c - random test data of each plain element type. Called through rooftile_analysis.h by tests, bench and tune.
  * Element i is a function of (seed, i) alone, so that a shorter fill is a prefix of a longer one.
- * The generator is SplitMix64 (Steele, Lea, Flood 2014) read as a counter.
  */
 #include "base/error.h"
+#include "probe/random.h"
 #include "rooftile_analysis.h"
 
 #include <string.h>
 
-static uint64_t random_at(uint64_t seed, int64_t i) {
-    uint64_t z = seed + ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* In [-1, 1), and one of 1024 up to 16 times as large: products of outliers are what sloppy kernels lose. */
 static float value_at(uint64_t seed, int64_t i) {
-    const uint64_t bits = random_at(seed, i);
+    const uint64_t bits = rft__random_at(seed, (uint64_t)i);
     const float value = (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-23f;
     const float scale = (bits & 1023) != 0 ? 1.0f : 1.0f + (float)(bits >> 10 & 15);
     return value * scale;
@@ -64,20 +57,21 @@ static void fill_f8(uint64_t seed, uint8_t *dst, int64_t count, unsigned exponen
 
 static void fill_i32(uint64_t seed, int32_t *dst, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        dst[i] = (int32_t)(random_at(seed, i) >> 48) - (1 << 15);
+        dst[i] = (int32_t)(rft__random_at(seed, (uint64_t)i) >> 48) - (1 << 15);
     }
 }
 
 /* Every code of the type is a value: integers, and nibbles two a byte with the last one's pair 0. */
 static void fill_bytes(uint64_t seed, uint8_t *dst, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        dst[i] = (uint8_t)(random_at(seed, i) >> 56);
+        dst[i] = (uint8_t)(rft__random_at(seed, (uint64_t)i) >> 56);
     }
 }
 
 static void fill_nibbles(uint64_t seed, uint8_t *dst, int64_t count) {
     for (int64_t i = 0; i < count; i += 2) {
-        const uint64_t low = random_at(seed, i) >> 60, high = i + 1 < count ? random_at(seed, i + 1) >> 60 : 0;
+        const uint64_t low = rft__random_at(seed, (uint64_t)i) >> 60,
+                       high = i + 1 < count ? rft__random_at(seed, (uint64_t)i + 1) >> 60 : 0;
         dst[i / 2] = (uint8_t)(low | high << 4);
     }
 }
@@ -85,7 +79,7 @@ static void fill_nibbles(uint64_t seed, uint8_t *dst, int64_t count) {
 /* Scales: the powers of two 2^-7 to 1. */
 static void fill_e8m0(uint64_t seed, uint8_t *dst, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        dst[i] = (uint8_t)(120 + (random_at(seed, i) >> 61));
+        dst[i] = (uint8_t)(120 + (rft__random_at(seed, (uint64_t)i) >> 61));
     }
 }
 
@@ -94,20 +88,40 @@ rft_status rft_fill_random(rft_type type, void *dst, int64_t count, uint64_t see
         RFT_FAIL(err, RFT_E_ARG, "dst = %p, count = %lld: dst must not be NULL and count not negative", dst, (long long)count);
     }
     switch (type) {
-    case RFT_F32: fill_f32(seed, dst, count); return RFT_OK;
-    case RFT_F16: fill_16(seed, dst, count, 5); return RFT_OK;
-    case RFT_BF16: fill_16(seed, dst, count, 8); return RFT_OK;
-    case RFT_E4M3: fill_f8(seed, dst, count, 4); return RFT_OK;
-    case RFT_E5M2: fill_f8(seed, dst, count, 5); return RFT_OK;
-    case RFT_I32: fill_i32(seed, dst, count); return RFT_OK;
+    case RFT_F32:
+        fill_f32(seed, dst, count);
+        return RFT_OK;
+    case RFT_F16:
+        fill_16(seed, dst, count, 5);
+        return RFT_OK;
+    case RFT_BF16:
+        fill_16(seed, dst, count, 8);
+        return RFT_OK;
+    case RFT_E4M3:
+        fill_f8(seed, dst, count, 4);
+        return RFT_OK;
+    case RFT_E5M2:
+        fill_f8(seed, dst, count, 5);
+        return RFT_OK;
+    case RFT_I32:
+        fill_i32(seed, dst, count);
+        return RFT_OK;
     case RFT_I8:
-    case RFT_U8: fill_bytes(seed, dst, count); return RFT_OK;
+    case RFT_U8:
+        fill_bytes(seed, dst, count);
+        return RFT_OK;
     case RFT_I4:
     case RFT_U4:
     case RFT_E2M1:
-    case RFT_NF4: fill_nibbles(seed, dst, count); return RFT_OK;
-    case RFT_E8M0: fill_e8m0(seed, dst, count); return RFT_OK;
-    default: break;
+    case RFT_NF4:
+        fill_nibbles(seed, dst, count);
+        return RFT_OK;
+    case RFT_E8M0:
+        fill_e8m0(seed, dst, count);
+        return RFT_OK;
+    default:
+        break;
     }
-    RFT_FAIL(err, (int)type >= 256 ? RFT_E_UNSUPPORTED : RFT_E_ARG, "type = %d: random data is made for plain element types, not for blocks", (int)type);
+    RFT_FAIL(err, (int)type >= 256 ? RFT_E_UNSUPPORTED : RFT_E_ARG,
+             "type = %d: random data is made for plain element types, not for blocks", (int)type);
 }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * verify_product.c - f64 sums of products. See verify_product.h.
+ */
+#include "probe/verify_product.h"
+
+#include "format/decode/decode_scalar.h"
+
+#include <string.h>
+
+double rft__stored_at(rft_type type, const void *data, int64_t i) {
+    if (type == RFT_F32) {
+        return (double)((const float *)data)[i];
+    }
+    const unsigned half = ((const uint16_t *)data)[i];
+    return (double)(type == RFT_BF16 ? rft__bf16_f32(half) : rft__f16_f32(half));
+}
+
+void rft__verify_decode_x(const rft__stored *x, int64_t b, const int64_t *rows, int64_t n, int64_t k, float *out) {
+    for (int64_t i = 0; i < n; i++, out += k) {
+        const int64_t row = b * x->batch_stride + rows[i] * x->stride;
+        for (int64_t j = 0; j < k; j++) {
+            out[j] = (float)rft__stored_at(x->type, x->data, row + j * x->k_stride);
+        }
+    }
+}
+
+void rft__verify_decode_w(const rft__stored *w, int64_t b, const int64_t *columns, int64_t n, int64_t k, double *out) {
+    if (n < RFT__VERIFY_COLUMNS) {
+        memset(out, 0, (size_t)k * RFT__VERIFY_COLUMNS * sizeof *out);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = b * w->batch_stride + columns[i] * w->stride;
+        for (int64_t j = 0; j < k; j++) {
+            out[j * RFT__VERIFY_COLUMNS + i] = rft__stored_at(w->type, w->data, row + j * w->k_stride);
+        }
+    }
+}
+
+typedef double f64x2 __attribute__((vector_size(16))); /* what the baselines of x86-64 and aarch64 have */
+typedef int64_t i64x2 __attribute__((vector_size(16)));
+
+static inline void add_pair(f64x2 x, const double *w, f64x2 *dot, f64x2 *absolute) {
+    const i64x2 magnitude = {INT64_MAX, INT64_MAX};
+    f64x2 product;
+    memcpy(&product, w, sizeof product);
+    product *= x;
+    *dot += product;
+    *absolute += (f64x2)((i64x2)product & magnitude);
+}
+
+/* Written out, not a loop: gcc keeps an array of vectors in registers only where every index is a constant. */
+void rft__verify_sums(const float *x, const double *w, int64_t k, rft__sums *sums) {
+    f64x2 dot[4] = {{0}}, absolute[4] = {{0}};
+    for (int64_t i = 0; i < k; i++, w += RFT__VERIFY_COLUMNS) {
+        const f64x2 both = {(double)x[i], (double)x[i]};
+        add_pair(both, w, &dot[0], &absolute[0]);
+        add_pair(both, w + 2, &dot[1], &absolute[1]);
+        add_pair(both, w + 4, &dot[2], &absolute[2]);
+        add_pair(both, w + 6, &dot[3], &absolute[3]);
+    }
+    memcpy(sums->dot, dot, sizeof sums->dot);
+    memcpy(sums->absolute, absolute, sizeof sums->absolute);
+}
