@@ -38,7 +38,9 @@ double rft__peak_at(const rft_machine *mach, rft_type x, rft_type w, uint32_t th
     return best;
 }
 
-static double seconds_at(double amount, double giga_per_second) { return giga_per_second > 0.0 ? amount / (giga_per_second * 1e9) : 0.0; }
+static double seconds_at(double amount, double giga_per_second) {
+    return giga_per_second > 0.0 ? amount / (giga_per_second * 1e9) : 0.0;
+}
 
 void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint32_t threads, rft_bound *out) {
     rft_work work;
@@ -53,8 +55,8 @@ void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint3
                        .what = compute > memory ? "compute" : "memory"};
 }
 
-rft_status rft_machine_bound(const rft_machine *machine, const rft_linear_desc *desc, int64_t m, uint32_t threads, rft_bound *bound,
-                             rft_error *err) {
+rft_status rft_machine_bound(const rft_machine *machine, const rft_linear_desc *desc, int64_t m, uint32_t threads,
+                             rft_bound *bound, rft_error *err) {
     rft_machine own;
     RFT_TRY(rft__sized_read(&own, sizeof own, machine, "machine", err));
     RFT_TRY(rft__machine_check(&own, "machine", RFT_E_ARG, err));

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAX_THREADS (1u << 20)
-#define MAX_ROOF 1e12 /* 10^9 bytes or FLOPs a second: a thousand times the largest machine there is */
+#define MAX_ROOF    1e12 /* 10^9 bytes or FLOPs a second: a thousand times the largest machine there is */
 
 typedef struct checker {
     const char *where;
@@ -51,19 +51,20 @@ static rft_status check_threads(const checker *c, const rft_machine *mach) {
     uint32_t last = 0;
     for (uint32_t i = 0; i < mach->n_counts; i++) {
         if (mach->counts[i] <= last || mach->counts[i] > MAX_THREADS) {
-            RFT_FAIL(c->err, c->status, "threads[%u] = %u: thread counts must ascend from 1 to at most %u, in %s", i, mach->counts[i],
-                     MAX_THREADS, c->where);
+            RFT_FAIL(c->err, c->status, "threads[%u] = %u: thread counts must ascend from 1 to at most %u, in %s", i,
+                     mach->counts[i], MAX_THREADS, c->where);
         }
         last = mach->counts[i];
     }
     return RFT_OK;
 }
 
-static rft_status check_roofs(const checker *c, const char *list, uint32_t entry, const char *key, const double *roofs, uint32_t n) {
+static rft_status check_roofs(const checker *c, const char *list, uint32_t entry, const char *key, const double *roofs,
+                              uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (!(roofs[i] >= 0.0 && roofs[i] <= MAX_ROOF)) {
-            RFT_FAIL(c->err, c->status, "%s[%u].%s[%u] = %g: a number from 0 to %g is needed, in %s", list, entry, key, i, roofs[i], MAX_ROOF,
-                     c->where);
+            RFT_FAIL(c->err, c->status, "%s[%u].%s[%u] = %g: a number from 0 to %g is needed, in %s", list, entry, key, i,
+                     roofs[i], MAX_ROOF, c->where);
         }
     }
     return RFT_OK;
@@ -75,7 +76,8 @@ static rft_status check_level(const checker *c, const rft_machine *mach, uint32_
     snprintf(key, sizeof key, "levels[%u].name", i);
     RFT_TRY(check_text(c, key, level->name, sizeof level->name));
     if (level->bytes > INT64_MAX) {
-        RFT_FAIL(c->err, c->status, "levels[%u].bytes = %llu: at most 2^63 - 1 are allowed, in %s", i, (unsigned long long)level->bytes, c->where);
+        RFT_FAIL(c->err, c->status, "levels[%u].bytes = %llu: at most 2^63 - 1 are allowed, in %s", i,
+                 (unsigned long long)level->bytes, c->where);
     }
     RFT_TRY(check_roofs(c, "levels", i, "read_gbps", level->read_gbps, mach->n_counts));
     return check_roofs(c, "levels", i, "copy_gbps", level->copy_gbps, mach->n_counts);

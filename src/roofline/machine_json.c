@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define PROFILE_VERSION 1
-#define MAX_BYTES ((size_t)1 << 20)
+#define MAX_BYTES       ((size_t)1 << 20)
 
 /* ---- read ---- */
 
@@ -220,8 +220,8 @@ static json_t *levels_json(const rft_machine *mach) {
     json_t *array = json_array();
     for (uint32_t i = 0; i < mach->n_levels; i++) {
         const rft_machine_level *level = &mach->levels[i];
-        json_array_append_new(array, json_pack("{s:s, s:I, s:o, s:o}", "name", level->name, "bytes", (json_int_t)level->bytes, "read_gbps",
-                                               roofs_json(level->read_gbps, mach->n_counts), "copy_gbps",
+        json_array_append_new(array, json_pack("{s:s, s:I, s:o, s:o}", "name", level->name, "bytes", (json_int_t)level->bytes,
+                                               "read_gbps", roofs_json(level->read_gbps, mach->n_counts), "copy_gbps",
                                                roofs_json(level->copy_gbps, mach->n_counts)));
     }
     return array;
@@ -231,8 +231,8 @@ static json_t *peaks_json(const rft_machine *mach) {
     json_t *array = json_array();
     for (uint32_t i = 0; i < mach->n_peaks; i++) {
         const rft_machine_peak *peak = &mach->peaks[i];
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "isa", peak->isa, "op", peak->op, "type", rft__type_name(peak->type),
-                                               "gflops", roofs_json(peak->gflops, mach->n_counts)));
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "isa", peak->isa, "op", peak->op, "type",
+                                               rft__type_name(peak->type), "gflops", roofs_json(peak->gflops, mach->n_counts)));
     }
     return array;
 }
@@ -248,7 +248,8 @@ static json_t *counts_json(const rft_machine *mach) {
 /* An entry that could not be made (text that is not UTF-8, no memory) is missing from its array. */
 static bool complete(const json_t *root, const rft_machine *mach) {
     return json_array_size(json_object_get(root, "threads")) == mach->n_counts &&
-           json_array_size(json_object_get(root, "levels")) == mach->n_levels && json_array_size(json_object_get(root, "peaks")) == mach->n_peaks;
+           json_array_size(json_object_get(root, "levels")) == mach->n_levels &&
+           json_array_size(json_object_get(root, "peaks")) == mach->n_peaks;
 }
 
 /* The fewest digits at which every roof reads back as it is: 17 always do, but 32.6 is nicer than 32.600000000000001. */
@@ -275,9 +276,9 @@ static int digits_of(const rft_machine *mach) {
 }
 
 static char *machine_text(const rft_machine *mach) {
-    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "rooftile_profile", PROFILE_VERSION, "name", mach->name, "device",
-                             mach->device, "isa", mach->isa, "date", mach->date, "source", mach->source, "threads", counts_json(mach), "levels",
-                             levels_json(mach), "peaks", peaks_json(mach));
+    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "rooftile_profile", PROFILE_VERSION, "name",
+                             mach->name, "device", mach->device, "isa", mach->isa, "date", mach->date, "source", mach->source,
+                             "threads", counts_json(mach), "levels", levels_json(mach), "peaks", peaks_json(mach));
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_of(mach));
     char *text = complete(root, mach) ? json_dumps(root, flags) : NULL;
     json_decref(root);

@@ -29,7 +29,8 @@ static rft_machine example(void) {
     m.levels[0] = (rft_machine_level){.name = "L1", .bytes = 16384, .read_gbps = {242.0, 1.0 / 3.0}, .copy_gbps = {388.5, 0.0}};
     m.levels[1] = (rft_machine_level){.name = "DRAM", .bytes = INT64_MAX, .read_gbps = {16.2, 32.6}, .copy_gbps = {13.7, 1e12}};
     m.peaks[0] = (rft_machine_peak){.isa = "avx512", .op = "fma_f32", .type = RFT_F32, .gflops = {178.0, 353.0}};
-    m.peaks[1] = (rft_machine_peak){.isa = "avx512bf16", .op = "dot_bf16", .type = RFT_BF16, .gflops = {87.0, nextafter(175.0, 0.0)}};
+    m.peaks[1] =
+        (rft_machine_peak){.isa = "avx512bf16", .op = "dot_bf16", .type = RFT_BF16, .gflops = {87.0, nextafter(175.0, 0.0)}};
     return m;
 }
 
@@ -246,10 +247,10 @@ static void test_short_struct(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_text_is_readable),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_text_is_readable),
         cmocka_unit_test(test_damage_is_named), cmocka_unit_test(test_unknown_key_is_skipped),
-        cmocka_unit_test(test_truncation),   cmocka_unit_test(test_files),
-        cmocka_unit_test(test_arguments),    cmocka_unit_test(test_save_is_atomic),
+        cmocka_unit_test(test_truncation),      cmocka_unit_test(test_files),
+        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_save_is_atomic),
         cmocka_unit_test(test_short_struct),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -193,8 +193,8 @@ static void test_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_work),    cmocka_unit_test(test_work_of_glu), cmocka_unit_test(test_work_of_batch),
-        cmocka_unit_test(test_no_work), cmocka_unit_test(test_bound),       cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_work),          cmocka_unit_test(test_work_of_glu),   cmocka_unit_test(test_work_of_batch),
+        cmocka_unit_test(test_no_work),       cmocka_unit_test(test_bound),         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_thread_counts), cmocka_unit_test(test_unknown_roofs), cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
