@@ -122,16 +122,18 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
     return best != NULL ? (int)best->kernel->x : 0;
 }
 
-/* Blocking: the strip and one X tile share L1, the held rows of X half of L2, the partial sums a quarter. */
+/* Blocking. A strip over kc takes an eighth of L2, since tiles read it from there at a few bytes a cycle and a long k spares
+ * traffic of partial sums (kc 128, strip in L1: 101 GFLOP/s; kc 1024: 109; f32 14x32, m = 16..512, Zen 4). The held rows of X
+ * over kc take half of L2, the partial sums of a chunk as much, from L2 or L3. */
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m)
 {
     const rft__cpu_kernel *k = c->kernel;
-    const int64_t l1 = d->topology.l1d != 0 ? (int64_t)d->topology.l1d : 32768, l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
+    const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
     const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2, whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t most = rft__max(64, 3 * l1 / 4 / (k->nr * w_size));
+        const int64_t most = rft__max(128, l2 / 8 / (k->nr * w_size));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
     }
