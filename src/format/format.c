@@ -21,13 +21,6 @@
 
 #define RFT_GGUF(number) ((rft_type)(256 + (number)))
 
-/* Host only: the device has no use for f64 weights. */
-static float rft__decode_f64(const unsigned char *block, unsigned i) {
-    double value;
-    memcpy(&value, block + 8 * i, sizeof value);
-    return (float)value;
-}
-
 #define RFT_FORMAT(type, gguf, name, elements, bytes)                                                                            \
     static void decode_blocks_##name(const unsigned char *restrict src, int64_t blocks, float *restrict dst) {                   \
         for (int64_t b = 0; b < blocks; b++, src += (bytes), dst += (elements)) {                                                \

@@ -4,7 +4,7 @@
  *
  * The decode headers are ONE text for the C compiler and for NVRTC: u32, int and float arithmetic, no tables, no
  * includes, no library. Include this one first; format.c and the device kernels do. Bytes may lie at any address.
- * Invariant: every conversion is exact. Where a block multiplies, the order of roundings is written out, so compile
+ * Invariant: every conversion but that of f64 is exact. Where a block multiplies, the order of roundings is written out, so compile
  * without contraction (-ffp-contract=off, --fmad=false) and both compilers give the same bits.
  */
 #ifndef RFT_DECODE_SCALAR_H
@@ -65,6 +65,15 @@ RFT_FN float rft__e2m1_f32(unsigned b) {
 
 /* As formats of one or two weights a block: weight i of the block. */
 RFT_FN float rft__decode_f32(const unsigned char *block, unsigned i) { return rft__bits_f32(rft__load_u32(block + 4 * i)); }
+
+RFT_FN float rft__decode_f64(const unsigned char *block, unsigned i) {
+    union {
+        unsigned long long u;
+        double d;
+    } v;
+    v.u = rft__load_u32(block + 8 * i) | (unsigned long long)rft__load_u32(block + 8 * i + 4) << 32;
+    return (float)v.d;
+}
 
 RFT_FN float rft__decode_f16(const unsigned char *block, unsigned i) { return rft__f16_f32(rft__load_u16(block + 2 * i)); }
 
