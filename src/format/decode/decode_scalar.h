@@ -4,8 +4,8 @@
  *
  * The decode headers are ONE text for the C compiler and for NVRTC: u32, int and float arithmetic, no tables, no
  * includes, no library. Include this one first; format.c and the device kernels do. Bytes may lie at any address.
- * Invariant: every conversion but that of f64 is exact. Where a block multiplies, the order of roundings is written out, so compile
- * without contraction (-ffp-contract=off, --fmad=false) and both compilers give the same bits.
+ * Invariant: every conversion but that of f64 is exact. Where a block multiplies, the order of roundings is written out, so
+ * compile without contraction (-ffp-contract=off, --fmad=false) and both compilers give the same bits.
  */
 #ifndef RFT_DECODE_SCALAR_H
 #define RFT_DECODE_SCALAR_H
