@@ -81,15 +81,20 @@ RFT_FN float rft__gelu_tanh(float y) {
 }
 
 /* Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3; SC 2011): four words for each counter. */
+RFT_FN unsigned rft__philox_key0(unsigned key, int round) { return key + (unsigned)round * 0x9e3779b9u; }
+RFT_FN unsigned rft__philox_key1(unsigned key, int round) { return key + (unsigned)round * 0xbb67ae85u; }
+
+RFT_FN void rft__philox_round(unsigned *x0, unsigned *x1, unsigned *x2, unsigned *x3, unsigned key0, unsigned key1) {
+    const unsigned long long a = 0xd2511f53ull * *x0, b = 0xcd9e8d57ull * *x2;
+    *x0 = (unsigned)(b >> 32) ^ *x1 ^ key0;
+    *x1 = (unsigned)b;
+    *x2 = (unsigned)(a >> 32) ^ *x3 ^ key1;
+    *x3 = (unsigned)a;
+}
+
 RFT_FN void rft__philox(unsigned x[4], unsigned key0, unsigned key1) {
     for (int round = 0; round < 10; round++) {
-        const unsigned long long a = 0xd2511f53ull * x[0], b = 0xcd9e8d57ull * x[2];
-        x[0] = (unsigned)(b >> 32) ^ x[1] ^ key0;
-        x[1] = (unsigned)b;
-        x[2] = (unsigned)(a >> 32) ^ x[3] ^ key1;
-        x[3] = (unsigned)a;
-        key0 += 0x9e3779b9u;
-        key1 += 0xbb67ae85u;
+        rft__philox_round(&x[0], &x[1], &x[2], &x[3], rft__philox_key0(key0, round), rft__philox_key1(key1, round));
     }
 }
 

@@ -5,8 +5,9 @@
  *
  * Op by op over the whole tile: the operand is brought to f32 (a view of segments of 16), then one loop of the op's own
  * expression (epi_ops.def) runs over all segments. Ragged segments are computed in full, but only their own columns are
- * read and stored. Invariant: loops over a segment have the constant length 16, which is one or a few vectors.
+ * read and stored. The compiler vectorises every loop: ops over segments of constant length, the rest over a row.
  */
+#include "base/type.h"
 #include "epilogue/epi_math.h"
 #include "epilogue/epi_tile.h"
 
@@ -16,11 +17,13 @@
 #endif
 
 #define SEGMENT RFT__EPI_SEGMENT
+#define MAX_WIDTH (RFT__EPI_MAX_SEGMENTS * SEGMENT)
+#define PHILOX_LANES 8
 
-/* The columns of y or of an operand that a segment holds: first, first + step, ... */
+/* Columns first, first + step, ... of a row: `count` of them exist, `width` positions of the tile hold them. */
 typedef struct window {
     int64_t first;
-    int step, count;
+    int step, count, width;
 } window;
 
 typedef struct state {
@@ -28,8 +31,9 @@ typedef struct state {
     float *acc;
     int rows, segments;
     int64_t columns; /* of the whole row: n_in, then n_out */
+    int windows;     /* one for the tile's width; before a GLU op one a segment */
     window window[RFT__EPI_MAX_SEGMENTS];
-    float operand[RFT__EPI_MAX_ROWS * RFT__EPI_MAX_SEGMENTS * SEGMENT];
+    float operand[RFT__EPI_MAX_ROWS * MAX_WIDTH];
 } state;
 
 /* An operand in f32: segment s of row r lies at data + r * row + s * segment. */
@@ -38,53 +42,57 @@ typedef struct view {
     int64_t row, segment;
 } view;
 
-/* ---- conversions of 16 elements ---- */
+/* ---- conversions; width is a multiple of SEGMENT ---- */
 
-static inline void widen_f32(const void *p, float *restrict out) { memcpy(out, p, SEGMENT * sizeof(float)); }
+static void widen_f32(const float *in, int width, float *out) { memcpy(out, in, (size_t)width * sizeof(float)); }
 
-static inline void widen_bf16(const void *p, float *restrict out) {
-    const uint16_t *in = p;
-    for (int c = 0; c < SEGMENT; c++) {
+static void widen_bf16(const uint16_t *restrict in, int width, float *restrict out) {
+    for (int c = 0; c < width; c++) {
         out[c] = rft__as_float((unsigned)in[c] << 16);
     }
 }
 
-static inline void narrow_f32(const float *in, void *p) { memcpy(p, in, SEGMENT * sizeof(float)); }
+static void narrow_f32(const float *in, int width, void *out) { memcpy(out, in, (size_t)width * sizeof(float)); }
 
 /* Round to nearest even; the carry of the largest finite values gives Inf; NaN is kept and quietened. */
-static inline void narrow_bf16(const float *restrict in, void *p) {
-    uint16_t *restrict out = p;
-    for (int c = 0; c < SEGMENT; c++) {
-        const unsigned u = rft__as_bits(in[c]), rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
-        out[c] = (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : rounded);
+static void narrow_bf16(const float *restrict in, int width, void *y) {
+    uint16_t *restrict out = y;
+    for (int c = 0; c < width; c++) {
+        const unsigned u = rft__as_bits(in[c]), rounded = u + 0x7fffu + (u >> 16 & 1u), quiet = u | 0x400000u;
+        out[c] = (uint16_t)(((u & 0x7fffffffu) > 0x7f800000u ? quiet : rounded) >> 16);
     }
 }
 
 #if defined(__AVX512F__)
-static inline void widen_f16(const void *p, float *restrict out) {
-    _mm512_storeu_ps(out, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)));
+static void widen_f16(const uint16_t *restrict in, int width, float *restrict out) {
+    for (int c = 0; c < width; c += SEGMENT) {
+        _mm512_storeu_ps(out + c, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(in + c))));
+    }
 }
 
-static inline void narrow_f16(const float *restrict in, void *p) {
-    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(_mm512_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+static void narrow_f16(const float *restrict in, int width, void *y) {
+    __m256i *out = y;
+    for (int c = 0; c < width; c += SEGMENT) {
+        _mm256_storeu_si256(out++, _mm512_cvtps_ph(_mm512_loadu_ps(in + c), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
 }
 #elif defined(__F16C__)
-static inline void widen_f16(const void *p, float *restrict out) {
-    const __m128i *in = p;
-    _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(in)));
-    _mm256_storeu_ps(out + 8, _mm256_cvtph_ps(_mm_loadu_si128(in + 1)));
+static void widen_f16(const uint16_t *restrict in, int width, float *restrict out) {
+    for (int c = 0; c < width; c += 8) {
+        _mm256_storeu_ps(out + c, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + c))));
+    }
 }
 
-static inline void narrow_f16(const float *restrict in, void *p) {
-    __m128i *out = p;
-    _mm_storeu_si128(out, _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT));
-    _mm_storeu_si128(out + 1, _mm256_cvtps_ph(_mm256_loadu_ps(in + 8), _MM_FROUND_TO_NEAREST_INT));
+static void narrow_f16(const float *restrict in, int width, void *y) {
+    __m128i *out = y;
+    for (int c = 0; c < width; c += 8) {
+        _mm_storeu_si128(out++, _mm256_cvtps_ph(_mm256_loadu_ps(in + c), _MM_FROUND_TO_NEAREST_INT));
+    }
 }
 #else
 /* 112 = 127 - 15, the difference of the exponents' biases. Denormals are fraction * 2^-24; NaN is quietened, as F16C does. */
-static inline void widen_f16(const void *p, float *restrict out) {
-    const uint16_t *in = p;
-    for (int c = 0; c < SEGMENT; c++) {
+static void widen_f16(const uint16_t *restrict in, int width, float *restrict out) {
+    for (int c = 0; c < width; c++) {
         const unsigned h = in[c], magnitude = h & 0x7fffu;
         const unsigned normal = (magnitude << 13) + (112u << 23), denormal = rft__as_bits((float)(int)magnitude * 0x1p-24f);
         const unsigned special = ((magnitude << 13) + (224u << 23)) | (magnitude > 0x7c00u ? 0x400000u : 0u);
@@ -93,66 +101,92 @@ static inline void widen_f16(const void *p, float *restrict out) {
 }
 
 /* Adding 0.5 makes the f32 addition itself round a magnitude below 2^-14 to a multiple of 2^-24. */
-static inline void narrow_f16(const float *restrict in, void *p) {
-    uint16_t *restrict out = p;
-    for (int c = 0; c < SEGMENT; c++) {
+static void narrow_f16(const float *restrict in, int width, void *y) {
+    uint16_t *restrict out = y;
+    for (int c = 0; c < width; c++) {
         const unsigned u = rft__as_bits(in[c]), a = u & 0x7fffffffu;
         const unsigned normal = (a - (112u << 23) + 0xfffu + (a >> 13 & 1u)) >> 13;
         const unsigned denormal = rft__as_bits(rft__as_float(a) + 0.5f) - rft__as_bits(0.5f);
         const unsigned special = a > 0x7f800000u ? 0x7e00u | (a >> 13 & 0x3ffu) : 0x7c00u;
-        out[c] = (uint16_t)(u >> 16 & 0x8000u) | (uint16_t)(a < 0x38800000u ? denormal : a < 0x47800000u ? normal : special);
+        out[c] = (uint16_t)((u >> 16 & 0x8000u) | (a < 0x38800000u ? denormal : a < 0x47800000u ? normal : special));
     }
 }
 #endif
 
 /* ---- operands ---- */
 
-/* Loads the columns of a window, which begin at element `index` of an operand; columns beyond the window give 0. */
+/* Loads the columns of a window; `index` is that of its first in the operand. Positions beyond its count become 0. */
 typedef void load_fn(const void *base, int64_t index, window w, float *out);
 
 #define DEFINE_LOAD(type, element)                                                        \
     static void load_##type(const void *base, int64_t index, window w, float *out) {      \
-        element part[SEGMENT] = {0};                                                      \
         const element *p = (const element *)base + index;                                 \
-        if (w.step == 1 && w.count == SEGMENT) {                                          \
-            widen_##type(p, out);                                                         \
+        if (w.step == 1 && w.count == w.width) {                                          \
+            widen_##type(p, w.width, out);                                                \
             return;                                                                       \
         }                                                                                 \
+        element part[MAX_WIDTH] = {0};                                                    \
         for (int c = 0; c < w.count; c++) {                                               \
             part[c] = p[c * w.step];                                                      \
         }                                                                                 \
-        widen_##type(part, out);                                                          \
+        widen_##type(part, w.width, out);                                                 \
     }
 DEFINE_LOAD(f32, float)
 DEFINE_LOAD(bf16, uint16_t)
 DEFINE_LOAD(f16, uint16_t)
 #undef DEFINE_LOAD
 
+/* Eight bits from bit i on; they span two bytes where i is odd to 8. */
+static unsigned eight_bits(const unsigned char *p, int64_t i) {
+    const unsigned low = (unsigned)p[i >> 3] >> (i & 7);
+    return i & 7 ? low | (unsigned)p[(i >> 3) + 1] << (8 - (i & 7)) : low;
+}
+
 static void load_bits(const void *base, int64_t index, window w, float *out) {
     const unsigned char *p = base;
-    for (int c = 0; c < SEGMENT; c++) {
+    const int whole = w.step == 1 ? w.count & ~7 : 0;
+    for (int c = 0; c < whole; c += 8) {
+        const unsigned bits = eight_bits(p, index + c);
+        for (int j = 0; j < 8; j++) {
+            out[c + j] = (float)(int)(bits >> j & 1u);
+        }
+    }
+    for (int c = whole; c < w.width; c++) {
         const int64_t i = index + (int64_t)c * w.step;
         out[c] = c < w.count && (p[i >> 3] >> (i & 7) & 1) ? 1.0f : 0.0f;
     }
 }
 
-/* Uniform numbers in [0, 1) for 16 elements of one row: one Philox block for each group of four. */
-static void load_uniform(const void *base, int64_t index, window w, float *out) {
-    const uint64_t *seed = base;
-    const uint64_t first = (uint64_t)index / 4;
-    const int blocks = (int)((uint64_t)(index + (SEGMENT - 1) * w.step) / 4 - first) + 1;
-    unsigned words[4 * (2 * SEGMENT / 4 + 1)];
-    for (int i = 0; i < blocks; i++) {
+/* The words of 8 Philox blocks whose counters follow `first`; the lanes are independent, so that the loops vectorise. */
+static void philox_lanes(const uint64_t seed[2], uint64_t first, unsigned words[4 * PHILOX_LANES]) {
+    unsigned x[4][PHILOX_LANES], key0 = (unsigned)seed[0], key1 = (unsigned)(seed[0] >> 32);
+    for (int i = 0; i < PHILOX_LANES; i++) {
         const uint64_t counter = first + (uint64_t)i;
-        unsigned *x = words + 4 * i;
-        x[0] = (unsigned)seed[1];
-        x[1] = (unsigned)(seed[1] >> 32);
-        x[2] = (unsigned)counter;
-        x[3] = (unsigned)(counter >> 32);
-        rft__philox(x, (unsigned)seed[0], (unsigned)(seed[0] >> 32));
+        x[0][i] = (unsigned)seed[1];
+        x[1][i] = (unsigned)(seed[1] >> 32);
+        x[2][i] = (unsigned)counter;
+        x[3][i] = (unsigned)(counter >> 32);
     }
-    for (int c = 0; c < SEGMENT; c++) {
-        out[c] = (float)(int)(words[index % 4 + c * w.step] >> 8) * 0x1p-24f;
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < PHILOX_LANES; i++) {
+            rft__philox_round(&x[0][i], &x[1][i], &x[2][i], &x[3][i], rft__philox_key0(key0, round), rft__philox_key1(key1, round));
+        }
+    }
+    for (int i = 0; i < 4 * PHILOX_LANES; i++) {
+        words[i] = x[i % 4][i / 4];
+    }
+}
+
+/* Uniform numbers in [0, 1) for the elements of one row, one Philox word each; drawn for positions beyond the row, too. */
+static void load_uniform(const void *base, int64_t index, window w, float *out) {
+    const uint64_t first = (uint64_t)index / 4;
+    const int skip = (int)(index % 4), needed = skip + (w.width - 1) * w.step + 1;
+    unsigned words[2 * MAX_WIDTH + 4 * PHILOX_LANES];
+    for (int i = 0; i < needed; i += 4 * PHILOX_LANES) {
+        philox_lanes(base, first + (uint64_t)i / 4, words + i);
+    }
+    for (int c = 0; c < w.width; c++) {
+        out[c] = (float)(int)(words[skip + c * w.step] >> 8) * 0x1p-24f;
     }
 }
 
@@ -190,7 +224,7 @@ static origin origin_of(const state *s, const rft_epi_op *op, rft__epi_access ac
 
 static view load_rows(state *s, load_fn *load, origin from, int rows) {
     for (int r = 0; r < rows; r++) {
-        for (int i = 0; i < s->segments; i++) {
+        for (int i = 0; i < s->windows; i++) {
             load(from.base, from.index + r * from.ld + s->window[i].first, s->window[i], s->operand + (r * s->segments + i) * SEGMENT);
         }
     }
@@ -199,39 +233,37 @@ static view load_rows(state *s, load_fn *load, origin from, int rows) {
 
 /* One value a row: broadcast over one segment, which serves all. */
 static view load_scalars(state *s, load_fn *load, origin from) {
+    float value[RFT__EPI_MAX_ROWS];
+    load(from.base, from.index, (window){0, 1, s->rows, RFT__EPI_MAX_ROWS}, value);
     for (int r = 0; r < s->rows; r++) {
-        float value[SEGMENT];
-        load(from.base, from.index + r, (window){0, 1, 1}, value);
         for (int c = 0; c < SEGMENT; c++) {
-            s->operand[r * SEGMENT + c] = value[0];
+            s->operand[r * SEGMENT + c] = value[r];
         }
     }
     return (view){s->operand, SEGMENT, 0};
 }
 
-static bool is_contiguous(const state *s) {
-    for (int i = 0; i < s->segments; i++) {
-        const window *w = &s->window[i];
-        if (w->step != 1 || w->count != SEGMENT || w->first != s->window[0].first + i * SEGMENT) {
-            return false;
-        }
-    }
-    return true;
-}
+static int clipped(int64_t left, int width) { return left < 0 ? 0 : left < width ? (int)left : width; }
 
-static void set_windows(state *s) {
+/* Panels 2 j and 2 j + 1 hold the gate and up columns of outputs 16 j to 16 j + 15. */
+static void set_paired_windows(state *s) {
     const rft__epi_tile *t = s->tile;
-    const bool paired = t->epi->glu_at >= 0, before = paired && s->columns == t->epi->n_in;
-    const int64_t panel = paired ? t->panel / 2 : t->panel, n_out = t->epi->n_out;
+    s->windows = s->segments;
     for (int i = 0; i < s->segments; i++) {
-        const int64_t column = (panel + (before ? i / 2 : i)) * SEGMENT, left = n_out - column;
-        const int up = before ? i % 2 : 0;
+        const int64_t column = (t->panel / 2 + i / 2) * SEGMENT, up = i % 2, n_out = t->epi->n_out;
         s->window[i] = (window){
-            .first = !before ? column : t->glu_interleaved ? 2 * column + up : column + up * n_out,
-            .step = before && t->glu_interleaved ? 2 : 1,
-            .count = left < 0 ? 0 : left < SEGMENT ? (int)left : SEGMENT,
+            .first = t->glu_interleaved ? 2 * column + up : column + up * n_out,
+            .step = t->glu_interleaved ? 2 : 1,
+            .count = clipped(n_out - column, SEGMENT),
+            .width = SEGMENT,
         };
     }
+}
+
+static void set_window(state *s, int64_t panel) {
+    const int width = s->segments * SEGMENT;
+    s->windows = 1;
+    s->window[0] = (window){panel * SEGMENT, 1, clipped(s->columns - panel * SEGMENT, width), width};
 }
 
 /* Gate columns stay in the tile, up columns become the operand; from here on the row has n_out columns. */
@@ -243,7 +275,7 @@ static view split_pairs(state *s) {
     }
     s->segments /= 2;
     s->columns = s->tile->epi->n_out;
-    set_windows(s);
+    set_window(s, s->tile->panel / 2);
     return (view){s->operand, s->segments * SEGMENT, SEGMENT};
 }
 
@@ -260,7 +292,7 @@ static view operand_view(state *s, const rft_epi_op *op) {
     if (access == RFT__EPI_ROW) {
         return load_scalars(s, load, from);
     }
-    if (access == RFT__EPI_MATRIX && op->type == RFT_F32 && is_contiguous(s)) {
+    if (access == RFT__EPI_MATRIX && op->type == RFT_F32 && s->windows == 1 && s->window[0].count == s->window[0].width) {
         return (view){(const float *)from.base + from.index + s->window[0].first, from.ld, SEGMENT};
     }
     return load_rows(s, load, from, access == RFT__EPI_COLUMN ? 1 : s->rows);
@@ -300,27 +332,23 @@ static apply_fn *const apply[] = {
 
 /* ---- the one store ---- */
 
-#define DEFINE_STORE(type, element)                                                                     \
-    static void store_##type(const state *s) {                                                          \
-        element *y = (element *)s->tile->y + s->tile->m * s->tile->ldy;                                 \
-        for (int r = 0; r < s->rows; r++, y += s->tile->ldy) {                                          \
-            for (int i = 0; i < s->segments; i++) {                                                     \
-                const float *acc = s->acc + (r * s->segments + i) * SEGMENT;                            \
-                const window w = s->window[i];                                                          \
-                element part[SEGMENT];                                                                  \
-                if (w.count == SEGMENT) {                                                               \
-                    narrow_##type(acc, y + w.first);                                                    \
-                } else if (w.count > 0) {                                                               \
-                    narrow_##type(acc, part);                                                           \
-                    memcpy(y + w.first, part, (size_t)w.count * sizeof(element));                       \
-                }                                                                                       \
-            }                                                                                           \
-        }                                                                                               \
+typedef void narrow_fn(const float *in, int width, void *out);
+
+static void store(const state *s, narrow_fn *narrow, size_t size) {
+    const rft__epi_tile *t = s->tile;
+    const window w = s->window[0];
+    char *row = (char *)t->y + (size_t)(t->m * t->ldy + w.first) * size;
+    for (int r = 0; r < s->rows; r++, row += (size_t)t->ldy * size) {
+        const float *acc = s->acc + r * w.width;
+        if (w.count == w.width) {
+            narrow(acc, w.width, row);
+        } else {
+            uint32_t part[MAX_WIDTH];
+            narrow(acc, w.width, part);
+            memcpy(row, part, (size_t)w.count * size);
+        }
     }
-DEFINE_STORE(f32, float)
-DEFINE_STORE(bf16, uint16_t)
-DEFINE_STORE(f16, uint16_t)
-#undef DEFINE_STORE
+}
 
 void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
     state s;
@@ -329,19 +357,19 @@ void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
     s.rows = tile->rows;
     s.segments = tile->segments;
     s.columns = tile->epi->n_in;
-    set_windows(&s);
+    if (tile->epi->glu_at < 0) {
+        set_window(&s, tile->panel);
+    } else {
+        set_paired_windows(&s);
+    }
     for (int i = 0; i < tile->epi->n_op; i++) {
         const rft_epi_op *op = &tile->epi->op[i];
         const view v = operand_view(&s, op);
         apply[op->kind](&s, v, op);
     }
-    if (tile->y_type == RFT_F32) {
-        store_f32(&s);
-    } else if (tile->y_type == RFT_BF16) {
-        store_bf16(&s);
-    } else {
-        store_f16(&s);
-    }
+    store(&s, tile->y_type == RFT_F32 ? narrow_f32 : tile->y_type == RFT_BF16 ? narrow_bf16 : narrow_f16, rft__type_size(tile->y_type));
 }
 
 #undef SEGMENT
+#undef MAX_WIDTH
+#undef PHILOX_LANES

@@ -1,1 +1,1 @@
-set(RFT_ISA_FLAGS -O3 -ffp-contract=off)
+set(RFT_ISA_FLAGS -O3 -ffp-contract=off -fno-trapping-math)
