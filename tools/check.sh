@@ -7,7 +7,7 @@
 # Each stage builds in build/check/<stage>. The last line sums up all tests, builds and scripts.
 
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 export PATH=$PWD/build/tools/cmake/cmake/data/bin:$PATH # where tools/setup.sh puts a newer cmake
 ROOT=build/check
