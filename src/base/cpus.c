@@ -139,9 +139,9 @@ int rft__cpus_avoid(pthread_t thread, int before) {
         return before;
     }
     if (before >= 0) {
-        CPU_SET(before, &set);
+        CPU_SET((size_t)before, &set);
     }
-    const int taken = CPU_ISSET(cpu, &set) ? cpu : -1;
-    CPU_CLR(cpu, &set);
+    const int taken = CPU_ISSET((size_t)cpu, &set) ? cpu : -1;
+    CPU_CLR((size_t)cpu, &set);
     return pthread_setaffinity_np(thread, sizeof set, &set) == 0 ? taken : before; /* it refuses an empty mask */
 }

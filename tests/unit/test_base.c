@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_base.c - errors, memory, hash, environment, files, dlopen, CPU quota and the log of src/base.
+ * What reads the environment once (the log's sink) runs in a forked child of its own.
+ */
+#define _GNU_SOURCE 1
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/cpus.h"
+#include "base/dl.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/rooftile_test_base_XXXXXX";
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    char command[PATH_MAX];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name) {
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- errors ---- */
+
+static void status_names(void **state) {
+    (void)state;
+    assert_string_equal(rft_status_name(RFT_OK), "RFT_OK");
+    assert_string_equal(rft_status_name(RFT_E_COMM), "RFT_E_COMM");
+    for (int i = 0; i <= RFT_E_COMM; i++) {
+        assert_string_not_equal(rft_status_name((rft_status)i), "unknown status");
+    }
+    assert_string_equal(rft_status_name((rft_status)999), "unknown status");
+}
+
+static void error_is_filled(void **state) {
+    (void)state;
+    rft_error err;
+    assert_int_equal(rft__error_set(NULL, RFT_E_ARG, 0, "x"), RFT_E_ARG);
+    assert_int_equal(rft__error_set(&err, RFT_E_IO, 5, "k = %d", 7), RFT_E_IO);
+    assert_int_equal(err.status, RFT_E_IO);
+    assert_int_equal(err.native, 5);
+    assert_string_equal(err.message, "k = 7");
+    rft__error_set(&err, RFT_E_IO, 0, "in front: %s", err.message);
+    assert_string_equal(err.message, "in front: k = 7");
+}
+
+static void long_error_is_cut(void **state) {
+    (void)state;
+    rft_error err;
+    rft__error_set(&err, RFT_E_ARG, 0, "%0500d", 1);
+    assert_int_equal(strlen(err.message), sizeof err.message - 1);
+    assert_string_equal(err.message + sizeof err.message - 4, "...");
+    rft__error_set(&err, RFT_E_ARG, 0, "%0239d", 1);
+    assert_string_equal(err.message + 236, "001");
+}
+
+/* ---- sizes ---- */
+
+static void overflow_is_seen(void **state) {
+    (void)state;
+    int64_t v;
+    size_t s;
+    assert_false(rft__mul_overflows(1 << 20, 1 << 20, &v));
+    assert_int_equal(v, (int64_t)1 << 40);
+    assert_true(rft__mul_overflows((int64_t)1 << 32, (int64_t)1 << 31, &v));
+    assert_true(rft__mul_overflows(-1, 2, &v));
+    assert_true(rft__mul_overflows(-2, -2, &v));
+    assert_true(rft__mul_overflows(0, -1, &v));
+    assert_false(rft__add_overflows(INT64_MAX - 1, 1, &v));
+    assert_int_equal(v, INT64_MAX);
+    assert_true(rft__add_overflows(INT64_MAX, 1, &v));
+    assert_true(rft__add_overflows(3, -1, &v));
+    assert_false(rft__mul_size(3, 5, &s));
+    assert_int_equal(s, 15);
+    assert_true(rft__mul_size(SIZE_MAX / 2, 3, &s));
+    assert_true(rft__add_size(SIZE_MAX, 1, &s));
+    assert_int_equal(rft__ceil_div(7, 4), 2);
+    assert_int_equal(rft__round_up(8, 4), 8);
+}
+
+/* ---- memory ---- */
+
+static void check_zeroed(const unsigned char *p, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) {
+        if (p[i] != 0) {
+            fail_msg("byte %zu of %zu is %d", i, bytes, p[i]);
+        }
+    }
+}
+
+static void memory_is_zeroed_and_aligned(void **state) {
+    (void)state;
+    const size_t mib = (size_t)1 << 20;
+    const size_t sizes[] = {0, 1, 100, 4096, 2 * mib - 1, 2 * mib, 2 * mib + 1, 5 * mib};
+    const size_t aligns[] = {sizeof(void *), 64, 4096, 4 * mib};
+    rft__allocator a = rft__allocator_default();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (size_t j = 0; j < sizeof aligns / sizeof *aligns; j++) {
+            for (int again = 0; again < 2; again++) { /* the second meets memory that the first made dirty */
+                a.huge_pages = again;
+                unsigned char *p = rft__alloc(&a, sizes[i], aligns[j]);
+                assert_non_null(p);
+                assert_int_equal((uintptr_t)p % aligns[j], 0);
+                check_zeroed(p, sizes[i]);
+                memset(p, 0xff, sizes[i]);
+                rft__release(&a, p, sizes[i]);
+            }
+        }
+    }
+    rft__release(&a, NULL, 10);
+}
+
+static void impossible_sizes_are_refused(void **state) {
+    (void)state;
+    const rft__allocator a = rft__allocator_default();
+    assert_null(rft__alloc(&a, SIZE_MAX, 64));
+    assert_null(rft__alloc(&a, SIZE_MAX - 100, 64));
+    assert_null(rft__alloc(&a, SIZE_MAX / 2, 64));
+    assert_null(rft__alloc(&a, (size_t)1 << 60, 64));
+}
+
+static long virtual_pages(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld", &pages), 1);
+    fclose(f);
+    return pages;
+}
+
+static void large_memory_is_returned(void **state) {
+    (void)state;
+    const rft__allocator a = rft__allocator_default();
+    const size_t bytes = ((size_t)64 << 20) + 12345;
+    const long before = virtual_pages();
+    for (int i = 0; i < 200; i++) {
+        void *p = rft__alloc(&a, bytes, 64);
+        assert_non_null(p);
+        rft__release(&a, p, bytes);
+    }
+    assert_true(virtual_pages() - before < (8 << 20) / 4096);
+}
+
+typedef struct hook {
+    int live;
+    size_t bytes, shift;
+    bool fail;
+} hook;
+
+static void *hook_alloc(void *user, size_t bytes, size_t align) {
+    hook *h = user;
+    void *p = NULL;
+    if (h->fail || posix_memalign(&p, align, bytes + align) != 0) {
+        return NULL;
+    }
+    memset(p, 0xaa, bytes + align);
+    h->live++;
+    h->bytes += bytes;
+    return (char *)p + h->shift;
+}
+
+static void hook_release(void *user, void *p, size_t bytes) {
+    hook *h = user;
+    h->live--;
+    h->bytes -= bytes;
+    free((char *)p - h->shift);
+}
+
+static void hooks_are_used(void **state) {
+    (void)state;
+    hook h = {0};
+    const rft__allocator a = {.alloc = hook_alloc, .release = hook_release, .user = &h};
+    unsigned char *p = rft__alloc(&a, 3 << 20, 64);
+    assert_non_null(p);
+    assert_int_equal(h.live, 1);
+    check_zeroed(p, 3 << 20);
+    rft__release(&a, p, 3 << 20);
+    p = rft__alloc(&a, 0, 64);
+    assert_non_null(p);
+    rft__release(&a, p, 0);
+    assert_int_equal(h.live, 0);
+    assert_int_equal(h.bytes, 0);
+    h.fail = true;
+    assert_null(rft__alloc(&a, 100, 64));
+    h = (hook){.shift = 8};
+    assert_null(rft__alloc(&a, 100, 64)); /* misaligned: given back */
+    assert_int_equal(h.live, 0);
+}
+
+/* ---- hash and clock ---- */
+
+static void hash_is_fnv1a(void **state) {
+    (void)state;
+    assert_true(rft__hash(RFT_HASH_SEED, "", 0) == 0xcbf29ce484222325u);
+    assert_true(rft__hash(RFT_HASH_SEED, "a", 1) == 0xaf63dc4c8601ec8cu);
+    assert_true(rft__hash(RFT_HASH_SEED, "foobar", 6) == 0x85944171f73967e8u);
+    assert_true(rft__hash(rft__hash(RFT_HASH_SEED, "foo", 3), "bar", 3) == 0x85944171f73967e8u);
+}
+
+static void clock_counts_seconds(void **state) {
+    (void)state;
+    const double start = rft__now();
+    const struct timespec rest = {.tv_nsec = 5000000};
+    nanosleep(&rest, NULL);
+    const double passed = rft__now() - start;
+    assert_true(passed >= 0.005 && passed < 5);
+}
+
+/* ---- environment ---- */
+
+static void counts_are_parsed(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t whole, first; /* 0: counts as unset */
+    } rows[] = {{"4", 4, 4},   {" 12 ", 12, 12}, {"4,2", 0, 4}, {"4 , 2", 0, 4}, {"", 0, 0},  {"0", 0, 0},     {"-1", 0, 0},
+                {"4x", 0, 0},  {"x4", 0, 0},     {",4", 0, 0},  {"1024", 1024, 1024}, {"1025", 0, 0}, {"99999999999999999999", 0, 0}, {"4.5", 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t whole = 0, first = 0;
+        setenv("RFT_TEST_COUNT", rows[i].text, 1);
+        assert_int_equal(rft__env_count("RFT_TEST_COUNT", 1024, &whole), rows[i].whole != 0);
+        assert_int_equal(rft__env_first_count("RFT_TEST_COUNT", 1024, &first), rows[i].first != 0);
+        assert_int_equal(whole, rows[i].whole);
+        assert_int_equal(first, rows[i].first);
+    }
+    int64_t untouched = 77;
+    unsetenv("RFT_TEST_COUNT");
+    assert_false(rft__env_count("RFT_TEST_COUNT", 1024, &untouched));
+    assert_int_equal(untouched, 77);
+}
+
+static void flags_are_one(void **state) {
+    (void)state;
+    setenv("RFT_TEST_FLAG", "1", 1);
+    assert_true(rft__env_flag("RFT_TEST_FLAG"));
+    setenv("RFT_TEST_FLAG", "0", 1);
+    assert_false(rft__env_flag("RFT_TEST_FLAG"));
+    setenv("RFT_TEST_FLAG", "", 1);
+    assert_null(rft__env_text("RFT_TEST_FLAG"));
+    unsetenv("RFT_TEST_FLAG");
+    assert_false(rft__env_flag("RFT_TEST_FLAG"));
+}
+
+static void cache_dir_in_order(void **state) {
+    (void)state;
+    char dir[64];
+    setenv("HOME", "/home/me", 1);
+    setenv("XDG_CACHE_HOME", "/xdg", 1);
+    setenv("RFT_CACHE_DIR", "/mine", 1);
+    assert_true(rft__env_cache_dir("/given", dir, sizeof dir));
+    assert_string_equal(dir, "/given");
+    assert_true(rft__env_cache_dir(NULL, dir, sizeof dir));
+    assert_string_equal(dir, "/mine");
+    unsetenv("RFT_CACHE_DIR");
+    assert_true(rft__env_cache_dir("", dir, sizeof dir));
+    assert_string_equal(dir, "/xdg/rooftile");
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    assert_true(rft__env_cache_dir(NULL, dir, sizeof dir));
+    assert_string_equal(dir, "/home/me/.cache/rooftile");
+    assert_false(rft__env_cache_dir(NULL, dir, strlen("/home/me/.cache/rooftile")));
+    assert_true(rft__env_cache_dir(NULL, dir, strlen("/home/me/.cache/rooftile") + 1));
+    unsetenv("HOME");
+    assert_false(rft__env_cache_dir(NULL, dir, sizeof dir));
+    unsetenv("XDG_CACHE_HOME");
+}
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const char *text) {
+    rft_error err;
+    if (rft__file_replace(path, text, strlen(text), &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+}
+
+static char *read_file(const char *path) { /* the caller frees */
+    const rft__allocator a = rft__allocator_default();
+    rft_error err;
+    char *data;
+    size_t size;
+    if (rft__file_read(&a, path, 1 << 20, &data, &size, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+    assert_int_equal(data[size], 0);
+    char *copy = strdup(data);
+    rft__release(&a, data, size + 1);
+    return copy;
+}
+
+static void files_are_replaced(void **state) {
+    (void)state;
+    const char *path = in_folder("a/b/c.json");
+    write_file(path, "first");
+    write_file(path, "second, longer");
+    write_file(path, "third");
+    char *text = read_file(path);
+    assert_string_equal(text, "third");
+    free(text);
+    char command[PATH_MAX];
+    snprintf(command, sizeof command, "test \"$(ls -A '%s/a/b')\" = c.json", folder); /* no temporary file stays */
+    assert_int_equal(system(command), 0);
+    write_file(in_folder("empty"), "");
+    text = read_file(in_folder("empty"));
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void expect_read_error(const char *path, size_t cap, int native) {
+    const rft__allocator a = rft__allocator_default();
+    rft_error err;
+    char *data = NULL;
+    size_t size;
+    assert_int_equal(rft__file_read(&a, path, cap, &data, &size, &err), RFT_E_IO);
+    assert_int_equal(err.native, native);
+    assert_non_null(strstr(err.message, path));
+    assert_null(data);
+}
+
+static void unreadable_files_have_a_reason(void **state) {
+    (void)state;
+    write_file(in_folder("ten"), "0123456789");
+    expect_read_error(in_folder("ten"), 9, EFBIG);
+    expect_read_error(in_folder("missing"), 9, ENOENT);
+    expect_read_error(folder, 9, EISDIR);
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    expect_read_error(in_folder("fifo"), 9, EINVAL); /* and does not wait for a writer */
+    hook h = {.fail = true};
+    const rft__allocator none = {.alloc = hook_alloc, .release = hook_release, .user = &h};
+    rft_error err;
+    char *data;
+    size_t size;
+    assert_int_equal(rft__file_read(&none, in_folder("ten"), 10, &data, &size, &err), RFT_E_NOMEM);
+}
+
+static void unwritable_paths_have_a_reason(void **state) {
+    (void)state;
+    rft_error err;
+    write_file(in_folder("plain"), "x");
+    assert_int_equal(rft__file_replace(in_folder("plain/below"), "y", 1, &err), RFT_E_IO);
+    assert_int_equal(err.native, ENOTDIR);
+    mkdir(in_folder("taken"), 0700);
+    assert_int_equal(rft__file_replace(in_folder("taken"), "y", 1, &err), RFT_E_IO); /* a folder stands there: rename fails */
+    assert_int_equal(err.native, EISDIR);
+    char command[PATH_MAX];
+    snprintf(command, sizeof command, "test -z \"$(find '%s' -name '*.tmp')\"", folder);
+    assert_int_equal(system(command), 0);
+    char name[PATH_MAX + 10];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(rft__file_replace(name, "y", 1, &err), RFT_E_IO);
+    assert_int_equal(err.native, ENAMETOOLONG);
+}
+
+/* ---- shared libraries ---- */
+
+static void libraries_load_by_name(void **state) {
+    (void)state;
+    rft_error err;
+    const char *const names[] = {"libnowhere_rft.so.9", "libm.so.6", NULL};
+    void *library = rft__dl_open(names, &err);
+    assert_non_null(library);
+    double (*root)(double);
+    void *symbol = rft__dl_symbol(library, "sqrt", &err);
+    assert_non_null(symbol);
+    memcpy(&root, &symbol, sizeof root);
+    assert_true(root(81.0) == 9.0);
+    assert_null(rft__dl_symbol(library, "rft_no_such_symbol", &err));
+    assert_int_equal(err.status, RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "rft_no_such_symbol"));
+    rft__dl_close(library);
+    const char *const missing[] = {"libnowhere_rft.so.9", "libneither_rft.so", NULL};
+    assert_null(rft__dl_open(missing, &err));
+    assert_int_equal(err.status, RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "libnowhere_rft.so.9"));
+    assert_null(rft__dl_open(missing + 2, &err));
+    rft__dl_close(NULL);
+}
+
+/* ---- CPU quota ---- */
+
+static int quota_of(const char *membership) {
+    char file[PATH_MAX], mount[PATH_MAX];
+    snprintf(file, sizeof file, "%s/membership", folder);
+    snprintf(mount, sizeof mount, "%s/cg", folder);
+    write_file(file, membership);
+    return rft__cpus_quota(file, mount);
+}
+
+static void quota_is_the_least_above(void **state) {
+    (void)state;
+    write_file(in_folder("cg/v2/cpu.max"), "400000 100000\n");
+    write_file(in_folder("cg/v2/tight/cpu.max"), "150000 100000\n");
+    write_file(in_folder("cg/v2/tight/open/cpu.max"), "max 100000\n");
+    assert_int_equal(quota_of("0::/v2\n"), 4);
+    assert_int_equal(quota_of("0::/v2/tight\n"), 2); /* 1.5, rounded up */
+    assert_int_equal(quota_of("0::/v2/tight/open\n"), 2);
+    assert_int_equal(quota_of("0::/v2/not/mounted/here\n"), 4);
+    assert_int_equal(quota_of("0::/\n"), 0);
+    assert_int_equal(quota_of("no such format\n"), 0);
+    assert_int_equal(rft__cpus_quota("/nonexistent", "/nonexistent"), 0);
+}
+
+static void old_quota_is_read(void **state) {
+    (void)state;
+    write_file(in_folder("cg/cpu,cpuacct/box/cpu.cfs_quota_us"), "300000\n");
+    write_file(in_folder("cg/cpu,cpuacct/box/cpu.cfs_period_us"), "100000\n");
+    write_file(in_folder("cg/cpu,cpuacct/free/cpu.cfs_quota_us"), "-1\n");
+    write_file(in_folder("cg/cpu,cpuacct/free/cpu.cfs_period_us"), "100000\n");
+    write_file(in_folder("cg/cpuset/box/cpu.cfs_quota_us"), "100000\n"); /* another controller's folder */
+    write_file(in_folder("cg/cpuset/box/cpu.cfs_period_us"), "100000\n");
+    assert_int_equal(quota_of("5:cpuset:/box\n4:cpu,cpuacct:/box\n0::/\n"), 3);
+    assert_int_equal(quota_of("4:cpu,cpuacct:/free\n"), 0);
+}
+
+static void some_cpu_is_available(void **state) {
+    (void)state;
+    const int cpus = rft__cpus_available();
+    assert_true(cpus >= 1 && cpus <= sysconf(_SC_NPROCESSORS_CONF));
+}
+
+/* ---- log ---- */
+
+/* What body, in a process with these variables, writes to RFT_LOG_FILE. The caller frees. */
+static char *log_of(const char *verbose, void (*body)(void)) {
+    char pattern[PATH_MAX], path[PATH_MAX];
+    snprintf(pattern, sizeof pattern, "%s/log-%%p-%%d", folder); /* %p is replaced, the rest is text */
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("RFT_VERBOSE", verbose, 1);
+        setenv("RFT_LOG_FILE", pattern, 1);
+        body();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    snprintf(path, sizeof path, "%s/log-%ld-%%d", folder, (long)child);
+    return access(path, F_OK) == 0 ? read_file(path) : strdup("");
+}
+
+static void log_two(void) {
+    rft__log_event(NULL, RFT_LOG_HINT, "plan", "gemm_f32", 12.5, "k = %d", 3);
+    rft__log_event(NULL, RFT_LOG_EXEC, "run", "gemv", 1, "%s", "not asked for");
+}
+
+static void log_has_header_and_level(void **state) {
+    (void)state;
+    double when;
+    char rest[200];
+    char *text = log_of("dispatch", log_two);
+    assert_int_equal(sscanf(text, "rooftile,time_s,level,event,what,detail,us\nrooftile,%lf,%199[^\n]", &when, rest), 2);
+    assert_true(when >= 0 && when < 60);
+    assert_string_equal(rest, "hint,plan,gemm_f32,k = 3,12.500");
+    assert_null(strstr(text, "not asked for"));
+    free(text);
+}
+
+static void log_is_off(void **state) {
+    (void)state;
+    const char *const off[] = {"none", ""};
+    for (int i = 0; i < 2; i++) {
+        char *text = log_of(off[i], log_two);
+        assert_string_equal(text, "");
+        free(text);
+    }
+}
+
+static void log_says_what_it_does_not_know(void **state) {
+    (void)state;
+    char *text = log_of("verbose", log_two);
+    assert_non_null(strstr(text, ",warn,environment,RFT_VERBOSE,\"verbose: not one of none, error"));
+    assert_null(strstr(text, "gemm_f32"));
+    free(text);
+}
+
+static void log_odd_texts(void) {
+    rft__log_event(NULL, RFT_LOG_ERROR, "open", NULL, -1, "a \"b\", c\nd");
+    rft__log_event(NULL, RFT_LOG_ERROR, "\"", "\"", 1e300, "%05000d,", 1);
+    char quotes[4000];
+    memset(quotes, '"', sizeof quotes - 1);
+    quotes[sizeof quotes - 1] = '\0';
+    rft__log_event(NULL, RFT_LOG_ERROR, quotes, quotes, 1e300, "%s", quotes);
+}
+
+static void log_quotes_and_cuts(void **state) {
+    (void)state;
+    char *text = log_of("all", log_odd_texts);
+    assert_non_null(strstr(text, ",error,open,,\"a \"\"b\"\", c d\",\n"));
+    int lines = 0;
+    for (char *l = strtok(text, "\n"); l != NULL; l = strtok(NULL, "\n"), lines++) {
+        int quotes = 0, commas = 0;
+        for (char *p = l; *p != '\0'; p++) {
+            quotes += *p == '"';
+            commas += *p == ',' && quotes % 2 == 0;
+        }
+        assert_int_equal(quotes % 2, 0);
+        assert_int_equal(commas, 6);
+        assert_true(strlen(l) < 2048);
+    }
+    assert_int_equal(lines, 4);
+    free(text);
+}
+
+static int heard;
+
+static void listen(void *user, rft_log_level level, const char *line) {
+    heard++;
+    assert_ptr_equal(user, &heard);
+    assert_int_equal(level, RFT_LOG_WARN);
+    assert_non_null(strstr(line, ",warn,e,w,text,"));
+    assert_null(strchr(line, '\n'));
+}
+
+static void callback_hears_its_level(void **state) {
+    (void)state;
+    unsetenv("RFT_VERBOSE");
+    const rft__log log = {.callback = listen, .user = &heard, .level = RFT_LOG_WARN};
+    assert_true(rft__log_enabled(&log, RFT_LOG_WARN));
+    assert_false(rft__log_enabled(&log, RFT_LOG_HINT));
+    assert_false(rft__log_enabled(NULL, RFT_LOG_ERROR));
+    rft__log_event(&log, RFT_LOG_WARN, "e", "w", 0, "text");
+    rft__log_event(&log, RFT_LOG_HINT, "e", "w", 0, "text");
+    assert_int_equal(heard, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_names),
+        cmocka_unit_test(error_is_filled),
+        cmocka_unit_test(long_error_is_cut),
+        cmocka_unit_test(overflow_is_seen),
+        cmocka_unit_test(memory_is_zeroed_and_aligned),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(large_memory_is_returned),
+        cmocka_unit_test(hooks_are_used),
+        cmocka_unit_test(hash_is_fnv1a),
+        cmocka_unit_test(clock_counts_seconds),
+        cmocka_unit_test(counts_are_parsed),
+        cmocka_unit_test(flags_are_one),
+        cmocka_unit_test(cache_dir_in_order),
+        cmocka_unit_test(files_are_replaced),
+        cmocka_unit_test(unreadable_files_have_a_reason),
+        cmocka_unit_test(unwritable_paths_have_a_reason),
+        cmocka_unit_test(libraries_load_by_name),
+        cmocka_unit_test(quota_is_the_least_above),
+        cmocka_unit_test(old_quota_is_read),
+        cmocka_unit_test(some_cpu_is_available),
+        cmocka_unit_test(log_has_header_and_level),
+        cmocka_unit_test(log_is_off),
+        cmocka_unit_test(log_says_what_it_does_not_know),
+        cmocka_unit_test(log_quotes_and_cuts),
+        cmocka_unit_test(callback_hears_its_level),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
