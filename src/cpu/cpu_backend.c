@@ -2,6 +2,7 @@
  *
  * cpu_backend.c - the CPU as a backend: opens a device, and hands plan and api the functions of this folder.
  */
+#include "base/env.h"
 #include "base/hash.h"
 #include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
@@ -49,7 +50,9 @@ static rft_status set_level(rft__device *d, const rft__device_options *o, rft_er
     }
     d->level = rft__isa_cap(o->ctx->max_isa);
     if (d->level < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "%s is none of this build's levels (%s)", o->ctx->max_isa != NULL ? "options.max_isa" : "RFT_MAX_ISA", rft__cpu_isa_built());
+        const bool option = o->ctx->max_isa != NULL;
+        RFT_FAIL(err, RFT_E_ARG, "%s = \"%s\" is none of this build's levels (%s)", option ? "options.max_isa" : "RFT_MAX_ISA",
+                 option ? o->ctx->max_isa : rft__env_text("RFT_MAX_ISA"), rft__cpu_isa_built());
     }
     d->dot_rate = d->level >= rft__isa_find("avx512bf16") && rft__isa_find("avx512bf16") >= 0 ? rft__dot_rate_here() : 1.0;
     return RFT_OK;

@@ -5,6 +5,7 @@
  */
 #include "cpu/cpu_choice.h"
 #include "cpu/ref/pack_ref.h"
+#include "format/format.h"
 
 void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns)
 {
@@ -61,8 +62,24 @@ void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source
     rft__pool_run(device->pool, device->threads, pack_slab, &job);
 }
 
+/* A view is W as its owner stores it. */
+static void unpack_view(const rft__matrix *w, const char *data, float *out, int64_t ld)
+{
+    const rft__format *format = rft__format_find(w->elem);
+    for (int64_t row = 0; row < w->n * w->batch; row++) {
+        const int64_t start = row / w->n * w->batch_stride + row % w->n * w->n_stride;
+        for (int64_t k = 0; k < w->k; k++) {
+            format->decode_blocks((const unsigned char *)data + (start + k * w->k_stride) * format->block_bytes, 1, &out[row * ld + k]);
+        }
+    }
+}
+
 void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld)
 {
+    if (w->view) {
+        unpack_view(w, data, out, ld);
+        return;
+    }
     static rft__decode_fn *const decode[] = {[RFT_F32] = rft__decode_f32_ref, [RFT_F16] = rft__decode_f16_ref, [RFT_BF16] = rft__decode_bf16_ref};
     enum { CHUNK = 64 };
     const int64_t panels = rft__cpu_panels(w);
