@@ -257,7 +257,7 @@ rft_status rft__pool_create(const rft__allocator *a, int threads, void (*paralle
     }
     pool->allocator = *a;
     pool->threads = threads;
-    pool->spin = threads <= rft__cpus_available() ? SPIN_SECONDS : 0;
+    pool->spin = threads > 1 && threads <= rft__cpus_available() ? SPIN_SECONDS : 0;
     pool->parallel_for = parallel_for;
     pool->user = user;
     pthread_mutex_init(&pool->turn, NULL);
