@@ -18,7 +18,6 @@
 
 #define SEGMENT RFT__EPI_SEGMENT
 #define MAX_WIDTH (RFT__EPI_MAX_SEGMENTS * SEGMENT)
-#define PHILOX_LANES 8
 
 /* Columns first, first + step, ... of a row: `count` of them exist, `width` positions of the tile hold them. */
 typedef struct window {
@@ -157,36 +156,23 @@ static void load_bits(const void *base, int64_t index, window w, float *out) {
     }
 }
 
-/* The words of 8 Philox blocks whose counters follow `first`; the lanes are independent, so that the loops vectorise. */
-static void philox_lanes(const uint64_t seed[2], uint64_t first, unsigned words[4 * PHILOX_LANES]) {
-    unsigned x[4][PHILOX_LANES], key0 = (unsigned)seed[0], key1 = (unsigned)(seed[0] >> 32);
-    for (int i = 0; i < PHILOX_LANES; i++) {
-        const uint64_t counter = first + (uint64_t)i;
-        x[0][i] = (unsigned)seed[1];
-        x[1][i] = (unsigned)(seed[1] >> 32);
-        x[2][i] = (unsigned)counter;
-        x[3][i] = (unsigned)(counter >> 32);
-    }
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < PHILOX_LANES; i++) {
-            rft__philox_round(&x[0][i], &x[1][i], &x[2][i], &x[3][i], rft__philox_key0(key0, round), rft__philox_key1(key1, round));
-        }
-    }
-    for (int i = 0; i < 4 * PHILOX_LANES; i++) {
-        words[i] = x[i % 4][i / 4];
-    }
-}
-
-/* Uniform numbers in [0, 1) for the elements of one row, one Philox word each; drawn for positions beyond the row, too. */
+/* Uniform numbers in [0, 1) for the elements of one row, one Philox word each. Positions beyond the row draw, too: nothing
+ * is read for them. */
 static void load_uniform(const void *base, int64_t index, window w, float *out) {
-    const uint64_t first = (uint64_t)index / 4;
-    const int skip = (int)(index % 4), needed = skip + (w.width - 1) * w.step + 1;
-    unsigned words[2 * MAX_WIDTH + 4 * PHILOX_LANES];
-    for (int i = 0; i < needed; i += 4 * PHILOX_LANES) {
-        philox_lanes(base, first + (uint64_t)i / 4, words + i);
+    const uint64_t *seed = base, first = (uint64_t)index / 4;
+    const int skip = (int)(index % 4), blocks = (skip + (w.width - 1) * w.step) / 4 + 1;
+    unsigned words[2 * MAX_WIDTH / 4 + 1][4];
+    for (int i = 0; i < blocks; i++) {
+        const uint64_t counter = first + (uint64_t)i;
+        words[i][0] = (unsigned)seed[1];
+        words[i][1] = (unsigned)(seed[1] >> 32);
+        words[i][2] = (unsigned)counter;
+        words[i][3] = (unsigned)(counter >> 32);
+        rft__philox(words[i], (unsigned)seed[0], (unsigned)(seed[0] >> 32));
     }
     for (int c = 0; c < w.width; c++) {
-        out[c] = (float)(int)(words[skip + c * w.step] >> 8) * 0x1p-24f;
+        const int at = skip + c * w.step;
+        out[c] = (float)(int)(words[at / 4][at % 4] >> 8) * 0x1p-24f;
     }
 }
 
@@ -372,4 +358,3 @@ void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
 
 #undef SEGMENT
 #undef MAX_WIDTH
-#undef PHILOX_LANES
