@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_case.c - see bench_case.h. Called by bench_run.c.
+ */
+#include "bench_case.h"
+
+#include <string.h>
+
+bool buffer_make(buffer *b, size_t bytes) {
+    b->bytes = bytes;
+    b->p = cli_map(bytes);
+    return b->p != NULL;
+}
+
+void buffer_free(buffer *b) {
+    cli_unmap(b->p, b->bytes);
+    *b = (buffer){0};
+}
+
+static int no_memory(const bench_case *c) {
+    cli_message("m %lld n %lld k %lld: no memory for the operands", (long long)c->m, (long long)c->n, (long long)c->k);
+    return CLI_LIBRARY;
+}
+
+/* Elements that an op reads of its operand, in `type`; bits and seeds count as bytes. */
+static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns, rft_type *type) {
+    *type = op->type;
+    switch (op->kind) {
+    case RFT_EPI_BIAS:
+    case RFT_EPI_COL_SCALE:
+        return columns;
+    case RFT_EPI_ROW_SCALE:
+        return m;
+    case RFT_EPI_MUL:
+    case RFT_EPI_ADD:
+        return m * columns;
+    case RFT_EPI_MASK:
+        *type = RFT_U8;
+        return (m * columns + 7) / 8;
+    case RFT_EPI_DROPOUT:
+        *type = RFT_U8;
+        return 16;
+    default:
+        return 0;
+    }
+}
+
+static bool is_glu(rft_epi_kind kind) {
+    return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH;
+}
+
+static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint64_t seed) {
+    size_t bytes;
+    if (!cli_bytes(type, elements, &bytes) || !buffer_make(b, bytes))
+        return no_memory(c);
+    if (rft_fill_random(type, b->p, elements, seed, &c->err) != RFT_OK)
+        return cli_failed(&c->err, "random data");
+    return CLI_OK;
+}
+
+static int make_operands(bench_case *c) {
+    int64_t columns = c->n;
+    int code = CLI_OK;
+    for (uint32_t i = 0; i < c->o->epi.n_op && code == CLI_OK; i++) {
+        const rft_epi_op *op = &c->o->epi.op[i];
+        rft_type type;
+        int64_t elements = operand_elements(op, c->m, columns, &type);
+        if (is_glu(op->kind))
+            columns /= 2;
+        if (elements)
+            code = fill(c, &c->operand_data[i], type, elements, c->o->seed + 100 + i);
+        c->operand[i].ptr = c->operand_data[i].p;
+    }
+    return code;
+}
+
+static int make_data(bench_case *c) {
+    int64_t elements;
+    size_t bytes;
+    if (!cli_product(c->m, c->k, c->o->batch, &elements))
+        return no_memory(c);
+    int code = fill(c, &c->x, c->o->x, elements, c->o->seed + 1);
+    if (code != CLI_OK)
+        return code;
+    if (!cli_product(c->m, c->columns, c->o->batch, &elements) || !cli_bytes(c->o->y, elements, &bytes) || !buffer_make(&c->y, bytes))
+        return no_memory(c);
+    return make_operands(c);
+}
+
+static int make_plan(bench_case *c) {
+    rft_work work = {.struct_size = sizeof work};
+    if (options_plan(c->o, c->ctx, &c->desc, &c->plan, &c->err) != RFT_OK)
+        return cli_failed(&c->err, "plan");
+    c->info = rft_plan_info_init();
+    if (rft_plan_get_info(c->plan, c->m, &c->info) != RFT_OK || !buffer_make(&c->workspace, c->info.workspace))
+        return no_memory(c);
+    if (rft_work_of(&c->desc, c->m, &work, &c->err) != RFT_OK)
+        return cli_failed(&c->err, "work");
+    c->w_bytes = work.w_bytes;
+    return CLI_OK;
+}
+
+int case_make(bench_case *c, const run_options *o, rft_ctx *ctx, const weight_set *set, int64_t m) {
+    *c = (bench_case){.o = o, .ctx = ctx, .set = set, .m = m, .n = set->desc.n, .k = set->desc.k};
+    c->desc = options_desc(o, c->n, c->k, m, m);
+    c->desc.w.flags = set->desc.flags;
+    c->columns = options_columns(o, c->n);
+    int code = make_plan(c);
+    if (code == CLI_OK)
+        code = make_data(c);
+    if (code != CLI_OK)
+        case_free(c);
+    return code;
+}
+
+void case_free(bench_case *c) {
+    rft_plan_free(c->plan);
+    c->plan = NULL;
+    buffer_free(&c->x);
+    buffer_free(&c->y);
+    buffer_free(&c->workspace);
+    for (int i = 0; i < RFT_MAX_OPERANDS; i++)
+        buffer_free(&c->operand_data[i]);
+}
+
+static rft_linear_args make_args(const bench_case *c, int64_t i) {
+    rft_linear_args a = rft_linear_args_init();
+    a.m = c->m;
+    a.x = c->x.p;
+    a.y = c->y.p;
+    a.operand = c->operand;
+    a.n_operand = c->o->epi.n_op;
+    a.workspace = c->workspace.p;
+    a.workspace_bytes = c->info.workspace;
+    if (c->set->weight)
+        a.weight = weight_set_at(c->set, i);
+    else
+        a.w = weight_set_raw(c->set, i);
+    return a;
+}
+
+bool case_run(bench_case *c, int64_t i) {
+    rft_linear_args args = make_args(c, i);
+    return rft_linear_run(c->plan, &args, &c->err) == RFT_OK;
+}
+
+int case_verify(bench_case *c) {
+    rft_linear_args args = make_args(c, 0);
+    memset(c->y.p, 0xff, c->y.bytes);
+    if (rft_linear_run(c->plan, &args, &c->err) != RFT_OK)
+        return cli_failed(&c->err, "run");
+    c->proof = (rft_verify_result){.struct_size = sizeof c->proof};
+    if (rft_verify(c->plan, &args, weight_set_raw(c->set, 0), 0, c->o->seed, &c->proof, &c->err) != RFT_OK)
+        return cli_failed(&c->err, "verify");
+    return c->proof.worst <= 1 ? CLI_OK : CLI_FAILED;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_run.c - see bench_run.h. Contender 0 is the cold run of the library; behind it stand the warm run, the separate
+ * passes and the peers, each where asked for.
+ */
+#include "bench_run.h"
+#include "bench_case.h"
+#include "bench_timer.h"
+#include "unfused.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOF_LIMIT 1.03
+#define CONTENDERS (3 + ROW_PEERS)
+
+typedef struct line_up {
+    contender c[CONTENDERS];
+    const char *name[CONTENDERS]; /* NULL: one of ours */
+    const char *version[CONTENDERS];
+    int n, warm;                  /* warm: its index, or 0 */
+    unfused passes;
+    weight_set bare_set;          /* of the passes behind a gated unit */
+} line_up;
+
+
+int bench_open(bench_job *job, const run_options *o) {
+    rft_error err = {0};
+    rft_device_info device = {.struct_size = sizeof device};
+    job->o = o;
+    if (o->unfused && !(job->threads = team_create(o->threads))) {
+        cli_message("--threads %u: cannot start the threads", o->threads);
+        return CLI_LIBRARY;
+    }
+    uint32_t threads = job->threads ? (uint32_t)team_size(job->threads) : o->threads;
+    run_options with_threads = *o;
+    with_threads.threads = threads;
+    int code = options_context(&with_threads, job->threads ? team_for : NULL, job->threads, &job->ctx);
+    if (code != CLI_OK)
+        return code;
+    job->machine.struct_size = sizeof job->machine;
+    job->has_machine = rft_ctx_get_machine(job->ctx, &job->machine, &err) == RFT_OK;
+    if (!job->has_machine)
+        cli_message("no machine profile, so no roof is shown; `rooftile roofline` measures one");
+    if (rft_ctx_get_device(job->ctx, &device) == RFT_OK)
+        job->context_threads = device.threads;
+    return o->peers ? peers_open(o->peers, (uint32_t)job->context_threads, &job->peers) : CLI_OK;
+}
+
+void bench_close(bench_job *job) {
+    peers_close(&job->peers);
+    rft_ctx_free(job->ctx);
+    team_free(job->threads);
+    job->ctx = NULL;
+    job->threads = NULL;
+}
+
+int bench_weights(const bench_job *job, int64_t n, int64_t k, const void *source, weight_set *set) {
+    rft_linear_desc d = options_desc(job->o, n, k, 1, 1);
+    cli_progress("n %lld k %lld: weights", (long long)n, (long long)k);
+    return weight_set_make(set, job->ctx, &d.w, source, job->o->dynamic, job->o->seed);
+}
+
+static bool run_cold(void *self, int64_t i) {
+    return case_run(self, i);
+}
+
+static bool run_warm(void *self, int64_t i) {
+    (void)i;
+    return case_run(self, 0);
+}
+
+static bool run_peer(void *self, int64_t i) {
+    peer *p = self;
+    return p->kind->run(p, i);
+}
+
+static void enlist(line_up *l, bool (*call)(void *, int64_t), void *self, const char *name, const char *version) {
+    l->c[l->n] = (contender){.call = call, .self = self};
+    l->name[l->n] = name;
+    l->version[l->n++] = version;
+}
+
+/* A gated unit pairs columns of W; the bare product reads the same W without the pairing. */
+static int bare_weights(bench_job *job, const bench_case *c, line_up *l) {
+    rft_weight_desc d = c->set->desc;
+    d.flags &= ~(RFT_WEIGHT_GLU_HALVES | RFT_WEIGHT_GLU_INTERLEAVED);
+    return weight_set_make(&l->bare_set, job->ctx, &d, weight_set_raw(c->set, 0), job->o->dynamic, job->o->seed);
+}
+
+static int enlist_unfused(bench_job *job, bench_case *c, line_up *l) {
+    const char *refusal = unfused_refuses(&job->o->epi);
+    if (!refusal && (job->o->y == RFT_F16 || job->o->batch > 1))
+        refusal = "f16 output and batches have no separate pass here";
+    if (refusal) {
+        cli_message("--unfused: %s", refusal);
+        return CLI_OK;
+    }
+    bool glu = epilogue_is_glu(&job->o->epi);
+    int code = glu ? bare_weights(job, c, l) : CLI_OK;
+    if (code == CLI_OK)
+        code = unfused_make(&l->passes, c, glu ? &l->bare_set : c->set, job->threads);
+    if (code == CLI_OK)
+        enlist(l, unfused_run, &l->passes, "unfused", "separate passes");
+    return code;
+}
+
+static peer_product product_of(bench_case *c, weight_set *set) {
+    const run_options *o = c->o;
+    return (peer_product){.x = o->x, .w = o->w, .y = o->y, .x_order = o->x_order, .w_order = o->w_order, .m = c->m, .n = c->n,
+                          .k = c->k, .x_data = c->x.p, .y_data = c->y.p, .weights = set, .epi = &o->epi, .operand = c->operand};
+}
+
+/* Runs the peer once on the weights that made `ours`. */
+static bool peer_agrees(peer *p, const bench_case *c, const void *ours) {
+    memset(c->y.p, 0xff, c->y.bytes);
+    double difference = p->kind->run(p, 0) ? peer_difference(c->o->y, ours, c->y.p, c->m * c->columns) : -1;
+    if (difference >= 0 && difference <= 0.02)
+        return true;
+    cli_message("%s: its result differs from the proven one by %.2g (relative rms); left out", p->name, difference);
+    return false;
+}
+
+static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set, const void *ours, line_up *l) {
+    peer_product product = product_of(c, set);
+    char why[CLI_WHY] = "a batch is not offered to other libraries";
+    if (job->o->batch > 1 || !p->kind->prepare(p, &product, why)) {
+        cli_message("%s: left out: %s", p->name, why);
+        return;
+    }
+    if (peer_agrees(p, c, ours))
+        enlist(l, run_peer, p, p->name, p->version);
+    else
+        p->kind->finish(p);
+}
+
+static int enlist_peers(bench_job *job, bench_case *c, weight_set *set, line_up *l) {
+    buffer ours = {0};
+    if (job->peers.n == 0)
+        return CLI_OK;
+    if (!buffer_make(&ours, c->y.bytes))
+        return CLI_LIBRARY;
+    memcpy(ours.p, c->y.p, c->y.bytes);
+    for (int i = 0; i < job->peers.n && l->n < CONTENDERS; i++)
+        enlist_peer(job, &job->peers.v[i], c, set, ours.p, l);
+    buffer_free(&ours);
+    return CLI_OK;
+}
+
+static void dismiss(line_up *l) {
+    for (int i = 1; i < l->n; i++)
+        if (l->c[i].call == run_peer) {
+            peer *p = l->c[i].self;
+            p->kind->finish(p);
+        }
+    unfused_free(&l->passes);
+    weight_set_free(&l->bare_set);
+}
+
+/* cold false: the weights may come from a cache, so that the memory roof does not hold. */
+static void add_bound(const bench_job *job, const rft_linear_desc *desc, bool cold, bench_row *r) {
+    rft_bound b = {.struct_size = sizeof b};
+    r->bound = "unknown";
+    if (!job->has_machine || rft_machine_bound(&job->machine, desc, r->m, (uint32_t)job->context_threads, &b, NULL) != RFT_OK)
+        return;
+    r->bound = cold ? b.what : "compute";
+    r->bound_us = 1e6 * (cold ? b.seconds : b.compute_seconds);
+    r->pct_roof = r->us > 0 ? 100 * r->bound_us / r->us : 0;
+}
+
+static void add_work(const rft_plan_info *info, bench_row *r) {
+    snprintf(r->kernel, sizeof r->kernel, "%s", info->kernel);
+    r->flops = info->flops;
+    r->min_bytes = info->bytes;
+    r->intensity = r->min_bytes > 0 ? r->flops / r->min_bytes : 0;
+    r->tflops = r->us > 0 ? r->flops / r->us * 1e-6 : 0;
+    r->gbps = r->us > 0 ? r->min_bytes / r->us * 1e-3 : 0;
+}
+
+static void add_proof(const rft_verify_result *v, bench_row *r) {
+    double error = v->worst_y - v->worst_ref;
+    r->err = error < 0 ? -error : error;
+    r->err_limit = v->worst > 0 ? r->err / v->worst : v->limit;
+}
+
+static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k) {
+    const run_options *o = job->o;
+    bench_row r = {.device = o->device, .layout = o->layout, .epi = o->epi.text, .phase = job->phase, .x = rft_type_name(o->x),
+                   .y = rft_type_name(o->y), .m = m, .n = n, .k = k, .threads = job->context_threads};
+    snprintf(r.w, sizeof r.w, "%s", job->w_name ? job->w_name : rft_type_name(o->w));
+    return r;
+}
+
+static bench_row make_row(const bench_job *job, const bench_case *c, const contender *t, bool cold) {
+    bench_row r = blank_row(job, c->m, c->n, c->k);
+    r.us = r.call_us = t->us;
+    r.us_min = t->us_min;
+    r.spread = t->spread;
+    r.cold = cold;
+    add_work(&c->info, &r);
+    add_bound(job, &c->desc, cold, &r);
+    add_proof(&c->proof, &r);
+    return r;
+}
+
+int bench_plan(const bench_job *job, int64_t n, int64_t k, int64_t m, bench_row *row) {
+    rft_error err = {0};
+    rft_plan *plan;
+    rft_plan_info info = rft_plan_info_init();
+    rft_linear_desc desc = options_desc(job->o, n, k, m, m);
+    *row = blank_row(job, m, n, k);
+    row->cold = true;
+    if (options_plan(job->o, job->ctx, &desc, &plan, &err) != RFT_OK)
+        return cli_failed(&err, "plan");
+    if (rft_plan_get_info(plan, m, &info) == RFT_OK)
+        add_work(&info, row);
+    add_bound(job, &desc, true, row);
+    rft_plan_free(plan);
+    return CLI_OK;
+}
+
+static void add_peers(const line_up *l, bench_row *r) {
+    for (int i = 1; i < l->n && r->n_peer < ROW_PEERS; i++) {
+        if (!l->name[i] || l->c[i].failed)
+            continue;
+        row_peer *p = &r->peer[r->n_peer++];
+        snprintf(p->name, sizeof p->name, "%s", l->name[i]);
+        snprintf(p->version, sizeof p->version, "%s", l->version[i]);
+        p->us = l->c[i].us;
+        p->ratio = l->c[i].ratio;
+    }
+}
+
+/* Arithmetic and the cold weights cannot beat their roofs; activations may come from a cache, so their bytes do not count. */
+static int judge(const bench_job *job, const bench_case *c, const bench_row *r) {
+    rft_bound b = {.struct_size = sizeof b};
+    if (!job->has_machine ||
+        rft_machine_bound(&job->machine, &c->desc, c->m, (uint32_t)job->context_threads, &b, NULL) != RFT_OK)
+        return CLI_OK;
+    double memory = c->set->cold && r->min_bytes > 0 ? b.memory_seconds * c->w_bytes / r->min_bytes : 0;
+    double roof = 1e6 * (memory > b.compute_seconds ? memory : b.compute_seconds);
+    if (r->us * ROOF_LIMIT >= roof)
+        return CLI_OK;
+    cli_message("m %lld n %lld k %lld: error: %.1f us is %.0f %% of the %s roof; above 103 %% either the profile is stale "
+                "(rooftile roofline) or the measurement is wrong",
+                (long long)r->m, (long long)r->n, (long long)r->k, r->us, 100 * roof / r->us,
+                memory > b.compute_seconds ? "memory" : "compute");
+    return CLI_FAILED;
+}
+
+/* Ours must run; another that fails leaves the row without it. */
+static int check_calls(const bench_case *c, const line_up *l) {
+    for (int i = 1; i < l->n; i++)
+        if (l->c[i].failed && l->name[i])
+            cli_message("%s: failed while it was timed; left out", l->name[i]);
+    return l->c[0].failed ? cli_failed(&c->err, "run") : CLI_OK;
+}
+
+static int time_case(bench_job *job, bench_case *c, weight_set *set) {
+    line_up l = {0};
+    enlist(&l, run_cold, c, NULL, NULL);
+    if (job->o->warm) {
+        l.warm = l.n;
+        enlist(&l, run_warm, c, NULL, NULL);
+    }
+    int code = job->threads ? enlist_unfused(job, c, &l) : CLI_OK;
+    if (code == CLI_OK)
+        code = enlist_peers(job, c, set, &l);
+    if (code == CLI_OK) {
+        cli_progress("m %lld n %lld k %lld: timing", (long long)c->m, (long long)c->n, (long long)c->k);
+        measure(l.c, l.n, job->o->rounds, job->o->seconds);
+        code = check_calls(c, &l);
+    }
+    if (code == CLI_OK) {
+        bench_row row = make_row(job, c, &l.c[0], set->cold);
+        add_peers(&l, &row);
+        cli_progress_end();
+        job->emit(job->user, &row);
+        code = judge(job, c, &row);
+    }
+    if (code != CLI_LIBRARY && l.warm) {
+        bench_row row = make_row(job, c, &l.c[l.warm], false);
+        job->emit(job->user, &row);
+    }
+    dismiss(&l);
+    return code;
+}
+
+static void report_wrong(const bench_case *c) {
+    const rft_verify_result *v = &c->proof;
+    cli_message("m %lld n %lld k %lld: wrong result of %s: y[%lld][%lld] = %.9g, reference %.9g, |error| is %.3g of its bound; not timed",
+                (long long)c->m, (long long)c->n, (long long)c->k, c->info.kernel, (long long)v->worst_m, (long long)v->worst_n,
+                v->worst_y, v->worst_ref, v->worst);
+}
+
+int bench_one(bench_job *job, weight_set *set, int64_t m) {
+    bench_case *c = cli_alloc(1, sizeof *c);
+    cli_progress("m %lld n %lld k %lld: proving", (long long)m, (long long)set->desc.n, (long long)set->desc.k);
+    int code = case_make(c, job->o, job->ctx, set, m);
+    if (code == CLI_OK) {
+        code = case_verify(c);
+        if (code == CLI_FAILED)
+            report_wrong(c);
+        else if (code == CLI_OK)
+            code = time_case(job, c, set);
+        case_free(c);
+    }
+    free(c);
+    return code;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_timer.h - times contenders side by side: they take turns round by round, so that drift of the machine meets all alike.
+ * A contender is a function of a call number; what it calls, and which copy of the weights it reads, is its own affair.
+ */
+#ifndef BENCH_TIMER_H
+#define BENCH_TIMER_H
+
+#include "cli.h"
+
+#define TIMER_ROUNDS 1000
+
+typedef struct contender {
+    bool (*call)(void *self, int64_t i); /* false: it failed; the contender is dropped */
+    void *self;
+    bool failed;
+    double us, us_min, spread;           /* median, least, (p90 - p10) / median over all samples */
+    double ratio;                        /* median over rounds of its time / the first contender's in that round */
+    int64_t calls;                       /* so far, the i of the next call */
+    int64_t batch;                       /* calls in one sample */
+    double *sample, *round;              /* seconds a call; medians of rounds */
+    int64_t n_sample, turn;              /* turn: samples in one round */
+} contender;
+
+double now_seconds(void);
+double median_of(double *v, int64_t n); /* sorts v */
+/* Times n contenders in `rounds` rounds for about `seconds` each. */
+void measure(contender *c, int n, int64_t rounds, double seconds);
+
+#endif

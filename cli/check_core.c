@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_core.c - see check_core.h. One run: place, fill, plan, pack, run, compare, look at the gaps.
+ * Invariant: everything that varies is drawn from the problem's seed in a fixed order.
+ */
+#define _GNU_SOURCE
+#include "check_core.h"
+#include "check_guard.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONTEXTS 32
+#define GUARDS (5 + RFT_MAX_OPERANDS)
+
+enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_OPERAND };
+
+typedef struct context_slot {
+    char isa[32];
+    uint32_t threads;
+    rft_ctx *ctx;
+} context_slot;
+
+struct checker {
+    guard guards[GUARDS];
+    context_slot slot[CONTEXTS];
+    int n_slot;
+};
+
+typedef struct block { /* batch matrices of rows x columns, with gaps */
+    int64_t rows, columns, ld, stride, batch;
+    size_t size; /* of an element */
+    char *p;
+} block;
+
+typedef struct attempt {
+    checker *c;
+    const check_problem *p;
+    check_result *result;
+    uint64_t random; /* state */
+    rft_error err;
+    rft_ctx *ctx;
+    rft_linear_desc desc;
+    rft_linear_args args;
+    rft_plan *plan;
+    rft_weight *weight;
+    rft_operand operand[RFT_MAX_OPERANDS];
+    block x, w, y;
+    int64_t columns; /* of y */
+} attempt;
+
+static char current[768]; /* repro line of the problem that runs */
+
+checker *checker_create(void) {
+    return cli_alloc(1, sizeof(checker));
+}
+
+void checker_free(checker *c) {
+    for (int i = 0; i < c->n_slot; i++)
+        rft_ctx_free(c->slot[i].ctx);
+    for (int i = 0; i < GUARDS; i++)
+        guard_free(&c->guards[i]);
+    free(c);
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t draw(attempt *a) {
+    uint64_t z = (a->random += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+static bool fail(attempt *a, check_verdict verdict, const char *what) {
+    a->result->verdict = verdict;
+    snprintf(a->result->message, sizeof a->result->message, "%s", what);
+    return false;
+}
+
+static bool failed_call(attempt *a, const char *call) {
+    bool refused = a->err.status == RFT_E_UNSUPPORTED;
+    a->result->verdict = refused ? CHECK_REFUSED : CHECK_ERROR;
+    snprintf(a->result->message, sizeof a->result->message, "%s: %s", call, a->err.message);
+    return false;
+}
+
+static bool find_context(attempt *a) {
+    checker *c = a->c;
+    const char *isa = a->p->isa ? a->p->isa : "";
+    rft_ctx_options options = rft_ctx_options_init();
+    for (int i = 0; i < c->n_slot; i++)
+        if (c->slot[i].threads == a->p->threads && strcmp(c->slot[i].isa, isa) == 0) {
+            a->ctx = c->slot[i].ctx;
+            return true;
+        }
+    options.threads = a->p->threads;
+    options.max_isa = a->p->isa;
+    if (c->n_slot == CONTEXTS)
+        return fail(a, CHECK_ERROR, "too many levels and thread counts in one run");
+    context_slot *slot = &c->slot[c->n_slot];
+    if (rft_ctx_create("cpu", &options, &slot->ctx, &a->err) != RFT_OK)
+        return failed_call(a, "rft_ctx_create");
+    snprintf(slot->isa, sizeof slot->isa, "%s", isa);
+    slot->threads = a->p->threads;
+    c->n_slot++;
+    a->ctx = slot->ctx;
+    return true;
+}
+
+/* Elements from the first to the last one described. */
+static int64_t span(const block *b) {
+    if (b->rows == 0 || b->columns == 0 || b->batch == 0)
+        return 0;
+    return (b->batch - 1) * b->stride + (b->rows - 1) * b->ld + b->columns;
+}
+
+static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int64_t columns, int64_t batch) {
+    static const int64_t gaps[8] = {0, 0, 0, 1, 3, 7, 13, 64};
+    size_t bytes;
+    *b = (block){.rows = rows, .columns = columns, .batch = batch};
+    b->ld = columns + gaps[draw(a) % 8];
+    b->stride = rows * b->ld + gaps[draw(a) % 8];
+    if (!cli_bytes(type, 1, &b->size) || !cli_bytes(type, span(b), &bytes))
+        return fail(a, CHECK_ERROR, "a type without whole bytes");
+    b->p = guard_place(&a->c->guards[at], bytes, b->size, draw(a) % 2);
+    return b->p || fail(a, CHECK_ERROR, "no memory");
+}
+
+static bool fill(attempt *a, const block *b, rft_type type) {
+    for (int64_t i = 0; i < b->batch; i++)
+        for (int64_t r = 0; r < b->rows; r++)
+            if (rft_fill_random(type, b->p + (size_t)(i * b->stride + r * b->ld) * b->size, b->columns, draw(a), &a->err) != RFT_OK)
+                return failed_call(a, "rft_fill_random");
+    return true;
+}
+
+static bool make_matrices(attempt *a) {
+    const check_problem *p = a->p;
+    bool xk = p->x_order == RFT_K_CONTIGUOUS, wk = p->w_order == RFT_K_CONTIGUOUS;
+    return place(a, AT_X, &a->x, p->x, xk ? p->m : p->k, xk ? p->k : p->m, p->batch) && fill(a, &a->x, p->x) &&
+           place(a, AT_W, &a->w, p->w, wk ? p->n : p->k, wk ? p->k : p->n, p->batch) && fill(a, &a->w, p->w) &&
+           place(a, AT_Y, &a->y, p->y, p->m, a->columns, p->batch);
+}
+
+static bool make_bytes(attempt *a, int at, rft_operand *operand, int64_t bytes) {
+    operand->ptr = guard_place(&a->c->guards[at], (size_t)bytes, 1, false);
+    return operand->ptr ? rft_fill_random(RFT_U8, operand->ptr, bytes, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random")
+                        : fail(a, CHECK_ERROR, "no memory");
+}
+
+static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
+    int at = AT_OPERAND + (int)op->operand;
+    rft_operand *operand = &a->operand[op->operand];
+    block b;
+    switch (op->kind) {
+    case RFT_EPI_MASK: return make_bytes(a, at, operand, (a->p->m * columns + 7) / 8);
+    case RFT_EPI_DROPOUT: return make_bytes(a, at, operand, 16);
+    case RFT_EPI_BIAS:
+    case RFT_EPI_COL_SCALE:
+        if (!place(a, at, &b, op->type, 1, columns, 1))
+            return false;
+        break;
+    case RFT_EPI_ROW_SCALE:
+        if (!place(a, at, &b, op->type, 1, a->p->m, 1))
+            return false;
+        break;
+    case RFT_EPI_MUL:
+    case RFT_EPI_ADD:
+        if (!place(a, at, &b, op->type, a->p->m, columns, 1))
+            return false;
+        operand->ld = b.ld;
+        break;
+    default: return true;
+    }
+    operand->ptr = b.p;
+    return fill(a, &b, op->type);
+}
+
+static bool make_operands(attempt *a) {
+    int64_t columns = a->p->n;
+    for (uint32_t i = 0; i < a->p->epi.n_op; i++) {
+        const rft_epi_op *op = &a->p->epi.op[i];
+        if (!make_operand(a, op, columns))
+            return false;
+        if (op->kind == RFT_EPI_SWIGLU || op->kind == RFT_EPI_GEGLU || op->kind == RFT_EPI_GEGLU_TANH)
+            columns /= 2;
+    }
+    return true;
+}
+
+static void describe(attempt *a) {
+    const check_problem *p = a->p;
+    static const float scales[4] = {1, 1, 0.5F, -2};
+    rft_linear_desc *d = &a->desc;
+    *d = rft_linear_desc_init();
+    d->x = p->x;
+    d->y = p->y;
+    d->x_order = p->x_order;
+    d->m_min = d->m_max = p->m;
+    d->batch = d->w.batch = p->batch;
+    d->w.elem = p->w;
+    d->w.order = p->w_order;
+    d->w.n = p->n;
+    d->w.k = p->k;
+    d->w.ld = a->w.ld;
+    d->w.batch_stride = a->w.stride;
+    d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
+                 (epilogue_is_glu(&p->epi) ? draw(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
+    d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
+    d->alpha = scales[draw(a) % 4];
+    d->epi = p->epi.n_op ? p->epi.op : NULL;
+    d->n_epi = p->epi.n_op;
+}
+
+static bool make_plan(attempt *a) {
+    rft_plan_info info = rft_plan_info_init();
+    describe(a);
+    rft_status s = a->p->kernel ? rft_plan_create_forced(a->ctx, &a->desc, a->p->kernel, &a->plan, &a->err)
+                                : rft_plan_create(a->ctx, &a->desc, &a->plan, &a->err);
+    if (s != RFT_OK)
+        return failed_call(a, "rft_plan_create");
+    if (rft_plan_get_info(a->plan, a->p->m, &info) != RFT_OK)
+        return fail(a, CHECK_ERROR, "rft_plan_get_info failed");
+    snprintf(a->result->kernel, sizeof a->result->kernel, "%s", info.kernel);
+    a->args.workspace_bytes = info.workspace;
+    a->args.workspace = guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true);
+    return a->args.workspace || fail(a, CHECK_ERROR, "no memory");
+}
+
+static bool make_weight(attempt *a) {
+    rft_weight_src src = rft_weight_src_init();
+    size_t bytes;
+    if (a->p->dynamic) {
+        a->args.w = a->w.p;
+        a->args.ldw = a->w.ld;
+        a->args.w_batch_stride = a->w.stride;
+        return true;
+    }
+    src.q = a->w.p;
+    if (rft_weight_bytes(a->ctx, &a->desc.w, &bytes, &a->err) != RFT_OK)
+        return failed_call(a, "rft_weight_bytes");
+    void *storage = guard_place(&a->c->guards[AT_PACKED], bytes, 64, true);
+    if (!storage)
+        return fail(a, CHECK_ERROR, "no memory");
+    if (rft_weight_pack(a->ctx, &a->desc.w, &src, storage, NULL, &a->weight, &a->err) != RFT_OK)
+        return failed_call(a, "rft_weight_pack");
+    a->args.weight = a->weight;
+    return true;
+}
+
+static bool run(attempt *a) {
+    rft_linear_args *r = &a->args;
+    r->m = a->p->m;
+    r->x = a->x.p;
+    r->ldx = a->x.ld;
+    r->x_batch_stride = a->x.stride;
+    r->y = a->y.p;
+    r->ldy = a->y.ld;
+    r->y_batch_stride = a->y.stride;
+    r->operand = a->operand;
+    r->n_operand = a->p->epi.n_op;
+    return rft_linear_run(a->plan, r, &a->err) == RFT_OK || failed_call(a, "rft_linear_run");
+}
+
+static bool compare(attempt *a) {
+    rft_verify_result v = {.struct_size = sizeof v};
+    char text[256];
+    if (rft_verify(a->plan, &a->args, a->w.p, 0, a->p->seed, &v, &a->err) != RFT_OK)
+        return failed_call(a, "rft_verify");
+    a->result->worst = v.worst;
+    if (v.worst <= 1)
+        return true;
+    snprintf(text, sizeof text, "y[%lld][%lld][%lld] = %.9g, reference %.9g, |error| is %.3g of its bound", (long long)v.worst_b,
+             (long long)v.worst_m, (long long)v.worst_n, v.worst_y, v.worst_ref, v.worst);
+    return fail(a, CHECK_WRONG, text);
+}
+
+static bool all_ones(const char *p, const char *end) {
+    for (; p < end; p++)
+        if ((unsigned char)*p != 0xff)
+            return false;
+    return true;
+}
+
+/* Between the rows of y nothing may have been written. */
+static bool gaps_intact(const block *y) {
+    for (int64_t b = 0; b < y->batch; b++)
+        for (int64_t r = 0; r < y->rows; r++) {
+            bool last_row = r == y->rows - 1, last = last_row && b == y->batch - 1;
+            int64_t from = b * y->stride + r * y->ld + y->columns;
+            int64_t to = last ? from : last_row ? (b + 1) * y->stride : b * y->stride + (r + 1) * y->ld;
+            if (!all_ones(y->p + (size_t)from * y->size, y->p + (size_t)to * y->size))
+                return false;
+        }
+    return true;
+}
+
+static bool look_around(attempt *a) {
+    static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace"};
+    if (span(&a->y) && !gaps_intact(&a->y))
+        return fail(a, CHECK_WRONG, "elements of y between its rows were written");
+    for (int i = 0; i <= AT_WORKSPACE; i++)
+        if (a->c->guards[i].placed && !guard_intact(&a->c->guards[i])) {
+            char text[64];
+            snprintf(text, sizeof text, "bytes beside %s were written", names[i]);
+            return fail(a, CHECK_WRONG, text);
+        }
+    return true;
+}
+
+void check_run(checker *c, const check_problem *p, check_result *result) {
+    attempt a = {.c = c, .p = p, .result = result, .random = p->seed, .args = rft_linear_args_init(),
+                 .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
+    *result = (check_result){.verdict = CHECK_RIGHT};
+    check_repro(p, current, sizeof current);
+    if (find_context(&a) && make_matrices(&a) && make_operands(&a) && make_plan(&a) && make_weight(&a) && run(&a) && compare(&a))
+        look_around(&a);
+    rft_weight_free(a.weight);
+    rft_plan_free(a.plan);
+}
+
+void check_repro(const check_problem *p, char *buf, size_t cap) {
+    char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
+    snprintf(buf, cap, "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --epi %s --batch %lld --threads %u --seed %llu%s%s%s%s%s%s",
+             (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout,
+             p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "",
+             p->kernel ? p->kernel : "", p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "",
+             p->view ? " --view" : "");
+}
+
+static void write_text(const char *s) {
+    size_t left = strlen(s);
+    while (left > 0) {
+        ssize_t n = write(STDERR_FILENO, s, left);
+        if (n <= 0)
+            return;
+        s += n;
+        left -= (size_t)n;
+    }
+}
+
+static void on_fault(int number) {
+    write_text(number == SIGILL ? "\nrooftile: illegal instruction in:\n  " : "\nrooftile: memory fault in:\n  ");
+    write_text(current);
+    write_text("\n");
+    _exit(CLI_FAILED);
+}
+
+void check_catch_faults(void) {
+    struct sigaction action = {.sa_handler = on_fault};
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    sigaction(SIGILL, &action, NULL);
+    sigaction(SIGFPE, &action, NULL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_core.h - proves one product: guarded operands, NaN in every gap and in the workspace, a result within its bound.
+ * rooftile check and tests/check drive it; it uses public headers only. A problem and its seed say everything about a run.
+ */
+#ifndef CHECK_CORE_H
+#define CHECK_CORE_H
+
+#include "cli_parse.h"
+
+typedef struct check_problem {
+    const char *kernel;       /* the only one that may serve, or NULL: the library chooses */
+    const char *isa;          /* highest level, or NULL */
+    uint32_t threads;         /* 0: the default */
+    int64_t m, n, k, batch;
+    rft_type x, w, y;
+    rft_order x_order, w_order;
+    epilogue epi;
+    bool dynamic, view;
+    uint64_t seed;            /* of the data, gaps, sides of the guard pages and scale */
+} check_problem;
+
+typedef enum check_verdict {
+    CHECK_RIGHT,
+    CHECK_REFUSED, /* no kernel for it, said so */
+    CHECK_WRONG,   /* result, gap or bytes beside an operand */
+    CHECK_ERROR    /* a call failed that should not */
+} check_verdict;
+
+typedef struct check_result {
+    check_verdict verdict;
+    double worst;        /* |error| / bound of the worst element */
+    char kernel[96];     /* that ran */
+    char message[400];   /* of a failure */
+} check_result;
+
+typedef struct checker checker;
+
+checker *checker_create(void);
+void checker_free(checker *c);
+void check_run(checker *c, const check_problem *p, check_result *result);
+/* The command line that runs a problem again. */
+void check_repro(const check_problem *p, char *buf, size_t cap);
+/* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */
+void check_catch_faults(void);
+
+#endif

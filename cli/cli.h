@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli.h - what every command of the tool shares: exit codes, messages, progress and memory that cannot fail.
+ * The tool includes public headers only, as any other program that uses the library does.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include "rooftile.h"
+#include "rooftile_analysis.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,  /* a check failed, or a result lies above its roof */
+    CLI_USAGE = 2,
+    CLI_LIBRARY = 3, /* the library refused or failed */
+    CLI_IO = 4
+};
+
+/* Messages go to stderr as "rooftile: ...". */
+void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The message of a failed call; the exit code that belongs to it. */
+int cli_failed(const rft_error *err, const char *doing);
+/* One line that overwrites itself, on a terminal only. */
+void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_progress_end(void);
+
+/* Never NULL: out of memory ends the tool. Zeroed. */
+void *cli_alloc(size_t count, size_t size);
+void *cli_grow(void *old, size_t count, size_t size);
+
+/* Bytes for whole huge pages, zeroed, or NULL; for weights, activations and outputs. */
+void *cli_map(size_t bytes);
+void cli_unmap(void *p, size_t bytes);
+
+/* count elements of a type as stored, or false when the type has no whole bytes or the product overflows. */
+bool cli_bytes(rft_type type, int64_t count, size_t *bytes);
+/* a * b * c of sizes, or false. */
+bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out);
+
+int cmd_info(int argc, char **argv);
+int cmd_roofline(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_model(int argc, char **argv);
+
+#endif

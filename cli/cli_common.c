@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_common.c - messages, progress and memory of the tool. Called by every command.
+ */
+#define _GNU_SOURCE
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static bool progress_shown;
+
+void cli_message(const char *format, ...) {
+    va_list args;
+    cli_progress_end();
+    fflush(stdout);
+    fputs("rooftile: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int cli_failed(const rft_error *err, const char *doing) {
+    cli_message("%s: %s (%s)", doing, err->message, rft_status_name(err->status));
+    return err->status == RFT_E_IO ? CLI_IO : CLI_LIBRARY;
+}
+
+void cli_progress(const char *format, ...) {
+    va_list args;
+    if (!isatty(STDERR_FILENO))
+        return;
+    fflush(stdout);
+    fputs("\r\033[K", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fflush(stderr);
+    progress_shown = true;
+}
+
+void cli_progress_end(void) {
+    if (progress_shown)
+        fputs("\r\033[K", stderr);
+    progress_shown = false;
+}
+
+static void out_of_memory(void) {
+    cli_message("out of memory");
+    exit(CLI_LIBRARY);
+}
+
+void *cli_alloc(size_t count, size_t size) {
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p)
+        out_of_memory();
+    return p;
+}
+
+void *cli_grow(void *old, size_t count, size_t size) {
+    void *p = reallocarray(old, count ? count : 1, size);
+    if (!p)
+        out_of_memory();
+    return p;
+}
+
+static size_t mapped_bytes(size_t bytes) {
+    return bytes ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : HUGE_PAGE;
+}
+
+/* Maps one huge page too many and cuts the ends, so that the result begins on one. */
+void *cli_map(size_t bytes) {
+    size_t size = mapped_bytes(bytes);
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    char *base = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    size_t head = (HUGE_PAGE - (uintptr_t)base % HUGE_PAGE) % HUGE_PAGE;
+    if (head)
+        munmap(base, head);
+    munmap(base + head + size, HUGE_PAGE - head);
+    madvise(base + head, size, MADV_HUGEPAGE);
+    return base + head;
+}
+
+void cli_unmap(void *p, size_t bytes) {
+    if (p)
+        munmap(p, mapped_bytes(bytes));
+}
+
+static int64_t type_bytes(rft_type type) {
+    switch (type) {
+    case RFT_F32:
+    case RFT_I32:
+        return 4;
+    case RFT_F16:
+    case RFT_BF16:
+        return 2;
+    case RFT_E4M3:
+    case RFT_E5M2:
+    case RFT_I8:
+    case RFT_U8:
+    case RFT_E8M0:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+bool cli_bytes(rft_type type, int64_t count, size_t *bytes) {
+    int64_t size = type_bytes(type);
+    return size > 0 && count >= 0 && !__builtin_mul_overflow(count, size, bytes);
+}
+
+bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out) {
+    return !__builtin_mul_overflow(a, b, out) && !__builtin_mul_overflow(*out, c, out);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_epilogue.c - the text form of an epilogue: names joined by ':', parameters behind '=', an operand's type behind '@'.
+ * One row an op; the ops and their meaning are those of rooftile.h.
+ */
+#define _GNU_SOURCE
+#include "cli_parse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct epi_name {
+    rft_epi_kind kind;
+    const char *name;
+    bool operand;       /* reads f32, bf16 or f16 */
+    int parameters;     /* 0: none, 1: alpha, 2: alpha/beta, -1: beta alone */
+    float alpha, beta;  /* where none are given */
+} epi_name;
+
+static const epi_name epi_names[] = {
+    {RFT_EPI_SCALE, "scale", false, 1, 0.5F, 0},
+    {RFT_EPI_BIAS, "bias", true, 0, 0, 0},
+    {RFT_EPI_SILU, "silu", false, 0, 0, 0},
+    {RFT_EPI_GELU, "gelu", false, 0, 0, 0},
+    {RFT_EPI_MUL, "mul", true, 0, 0, 0},
+    {RFT_EPI_ADD, "add", true, -1, 0, 1},
+    {RFT_EPI_RELU, "relu", false, 0, 0, 0},
+    {RFT_EPI_GELU_TANH, "gelu_tanh", false, 0, 0, 0},
+    {RFT_EPI_CLAMP, "clamp", false, 2, -1, 1},
+    {RFT_EPI_SWIGLU, "swiglu", false, 0, 0, 0},
+    {RFT_EPI_GEGLU, "geglu", false, 0, 0, 0},
+    {RFT_EPI_GEGLU_TANH, "geglu_tanh", false, 0, 0, 0},
+    {RFT_EPI_ROW_SCALE, "row_scale", true, 0, 0, 0},
+    {RFT_EPI_COL_SCALE, "col_scale", true, 0, 0, 0},
+    {RFT_EPI_MASK, "mask", false, 0, 0, 0},
+    {RFT_EPI_DROPOUT, "dropout", false, 1, 0.1F, 0},
+};
+
+#define N_NAMES (sizeof epi_names / sizeof epi_names[0])
+
+static const epi_name *find_name(const char *name) {
+    for (size_t i = 0; i < N_NAMES; i++)
+        if (strcmp(epi_names[i].name, name) == 0)
+            return &epi_names[i];
+    return NULL;
+}
+
+static const epi_name *find_kind(rft_epi_kind kind) {
+    for (size_t i = 0; i < N_NAMES; i++)
+        if (epi_names[i].kind == kind)
+            return &epi_names[i];
+    return NULL;
+}
+
+/* "0.5" or "-1/6"; text NULL keeps the defaults. */
+static bool read_parameters(const epi_name *name, const char *text, rft_epi_op *op) {
+    char *end;
+    op->alpha = name->alpha;
+    op->beta = name->beta;
+    if (!text)
+        return true;
+    if (name->parameters == 0)
+        return false;
+    float first = strtof(text, &end);
+    *(name->parameters < 0 ? &op->beta : &op->alpha) = first;
+    if (name->parameters == 2 && *end == '/')
+        op->beta = strtof(end + 1, &end);
+    return end != text && *end == '\0';
+}
+
+static bool read_op(char *text, uint32_t index, rft_epi_op *op, char why[CLI_WHY]) {
+    char *type = strchr(text, '@'), *value = strchr(text, '=');
+    if (type)
+        *type++ = '\0';
+    if (value)
+        *value++ = '\0';
+    const epi_name *name = find_name(text);
+    if (!name || !read_parameters(name, value, op) || (type && !name->operand)) {
+        snprintf(why, CLI_WHY, "'%.40s' is no epilogue op, or its parameter does not fit; ops are such as bias:gelu_tanh:add=0.5@bf16", text);
+        return false;
+    }
+    op->kind = name->kind;
+    op->operand = index;
+    op->type = name->operand ? RFT_F32 : (rft_type)0;
+    return !type || parse_type(type, &op->type, why);
+}
+
+bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]) {
+    char copy[CLI_EPI_TEXT], *rest = copy, *item;
+    *out = (epilogue){0};
+    if (strlen(text) >= sizeof copy) {
+        snprintf(why, CLI_WHY, "the list is longer than %d characters", CLI_EPI_TEXT - 1);
+        return false;
+    }
+    strcpy(copy, strcmp(text, "none") == 0 ? "" : text);
+    while ((item = strsep(&rest, ":,")) != NULL && *copy) {
+        if (out->n_op == RFT_MAX_EPI) {
+            snprintf(why, CLI_WHY, "more than %d ops", RFT_MAX_EPI);
+            return false;
+        }
+        if (!read_op(item, out->n_op, &out->op[out->n_op], why))
+            return false;
+        out->n_op++;
+    }
+    epilogue_text(out);
+    return true;
+}
+
+static int write_op(char *buf, size_t cap, const rft_epi_op *op) {
+    const epi_name *name = find_kind(op->kind);
+    char parameter[40] = "", type[16] = "";
+    if (name && name->parameters == 2)
+        snprintf(parameter, sizeof parameter, "=%g/%g", (double)op->alpha, (double)op->beta);
+    else if (name && name->parameters == 1)
+        snprintf(parameter, sizeof parameter, "=%g", (double)op->alpha);
+    else if (name && name->parameters < 0 && op->beta != 1)
+        snprintf(parameter, sizeof parameter, "=%g", (double)op->beta);
+    if (name && name->operand && op->type != RFT_F32)
+        snprintf(type, sizeof type, "@%s", rft_type_name(op->type));
+    return snprintf(buf, cap, "%s%s%s", name ? name->name : "?", parameter, type);
+}
+
+void epilogue_text(epilogue *e) {
+    size_t length = 0;
+    strcpy(e->text, "none");
+    for (uint32_t i = 0; i < e->n_op && length + 1 < sizeof e->text; i++) {
+        if (i)
+            e->text[length++] = ':';
+        length += (size_t)write_op(e->text + length, sizeof e->text - length, &e->op[i]);
+    }
+}
+
+bool epilogue_is_glu(const epilogue *e) {
+    for (uint32_t i = 0; i < e->n_op; i++)
+        if (e->op[i].kind == RFT_EPI_SWIGLU || e->op[i].kind == RFT_EPI_GEGLU || e->op[i].kind == RFT_EPI_GEGLU_TANH)
+            return true;
+    return false;
+}

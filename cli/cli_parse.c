@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_parse.c - numbers, number lists, types and layouts of the command line. Called by options.c and shapes.c.
+ */
+#define _GNU_SOURCE
+#include "cli_parse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX 65536
+
+/* Reads one whole number and moves past it. */
+static bool scan_int(const char **text, int64_t *out) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(*text, &end, 10);
+    if (end == *text || errno == ERANGE)
+        return false;
+    *text = end;
+    *out = value;
+    return true;
+}
+
+bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out, char why[CLI_WHY]) {
+    const char *at = text;
+    if (scan_int(&at, out) && *at == '\0' && *out >= min && *out <= max)
+        return true;
+    snprintf(why, CLI_WHY, "'%.40s' is not a whole number in %lld..%lld", text, (long long)min, (long long)max);
+    return false;
+}
+
+bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]) {
+    char *end;
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && *out >= min && *out <= max)
+        return true;
+    snprintf(why, CLI_WHY, "'%.40s' is not a number in %g..%g", text, min, max);
+    return false;
+}
+
+static bool list_add_range(int_list *list, int64_t first, int64_t last) {
+    if (last < first || last - first >= LIST_MAX || list->n + (size_t)(last - first) >= LIST_MAX)
+        return false;
+    list->v = cli_grow(list->v, list->n + (size_t)(last - first) + 1, sizeof *list->v);
+    for (int64_t i = first; i <= last; i++)
+        list->v[list->n++] = i;
+    return true;
+}
+
+static bool scan_range(const char **at, int64_t min, int_list *list) {
+    int64_t first, last;
+    if (!scan_int(at, &first))
+        return false;
+    last = first;
+    if (strncmp(*at, "..", 2) == 0) {
+        *at += 2;
+        if (!scan_int(at, &last))
+            return false;
+    }
+    return first >= min && list_add_range(list, first, last);
+}
+
+bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]) {
+    const char *at = text;
+    *out = (int_list){0};
+    while (scan_range(&at, min, out)) {
+        if (*at == '\0')
+            return true;
+        if (*at++ != ',')
+            break;
+    }
+    list_free(out);
+    snprintf(why, CLI_WHY, "'%.60s' is not a list such as 1,16,512 or 1..64 of numbers >= %lld", text, (long long)min);
+    return false;
+}
+
+void list_free(int_list *list) {
+    free(list->v);
+    *list = (int_list){0};
+}
+
+int_list list_copy(const int_list *list) {
+    int_list copy = {cli_alloc(list->n, sizeof *list->v), list->n};
+    if (list->n)
+        memcpy(copy.v, list->v, list->n * sizeof *list->v);
+    return copy;
+}
+
+bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]) {
+    for (int t = RFT_F32; t <= RFT_I32; t++)
+        if (strcmp(text, rft_type_name((rft_type)t)) == 0) {
+            *out = (rft_type)t;
+            return true;
+        }
+    snprintf(why, CLI_WHY, "'%.40s' is no type; f32, bf16 and f16 are", text);
+    return false;
+}
+
+bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]) {
+    bool sound = strlen(text) == 2 && strchr("nt", text[0]) && strchr("nt", text[1]);
+    if (!sound) {
+        snprintf(why, CLI_WHY, "'%.40s' is none of nt, nn, tn, tt", text);
+        return false;
+    }
+    *x = text[0] == 'n' ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    *w = text[1] == 't' ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    return true;
+}

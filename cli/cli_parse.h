@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_parse.h - the small languages of the command line: number lists, types, layouts, epilogues, shapes files.
+ * Every parser writes one sentence into `why` when it returns false; options.c puts the flag in front of it.
+ */
+#ifndef CLI_PARSE_H
+#define CLI_PARSE_H
+
+#include "cli.h"
+
+#define CLI_WHY 160
+#define CLI_EPI_TEXT 256
+
+typedef struct int_list {
+    int64_t *v;
+    size_t n;
+} int_list;
+
+typedef struct shape { /* one W and the numbers of rows that meet it */
+    int64_t n, k;
+    int_list m;
+} shape;
+
+typedef struct shape_list {
+    shape *v;
+    size_t n;
+} shape_list;
+
+typedef struct epilogue { /* op i that has an operand uses operand i of the run */
+    uint32_t n_op;
+    rft_epi_op op[RFT_MAX_EPI];
+    char text[CLI_EPI_TEXT]; /* "none", "bias:gelu_tanh", ... */
+} epilogue;
+
+bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out, char why[CLI_WHY]);
+bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]);
+/* "1,16,512", "1..64", and mixtures. */
+bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
+bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
+/* "nt": X as stored row by row, W as torch.nn.Linear stores it, W[n][k]. */
+bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]);
+/* "bias:gelu_tanh", "scale=0.5:add=2@bf16", "clamp=-1/6", "none". */
+bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]);
+/* Makes the text of a list that parse_epilogue would read. */
+void epilogue_text(epilogue *e);
+bool epilogue_is_glu(const epilogue *e);
+/* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "# comment". m_default serves where a line names no m. */
+bool read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]);
+void shapes_free(shape_list *list);
+void list_free(int_list *list);
+int_list list_copy(const int_list *list);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_check.c - rooftile check: prove every kernel here, every lower level, random problems, or one given problem.
+ */
+#define _GNU_SOURCE
+#include "check_grid.h"
+#include "options.h"
+#include "out_json.h"
+#include "out_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FAILURES 3 /* printed in full for one kernel */
+
+typedef struct check_command {
+    run_options run;
+    int64_t random; /* problems; 0: none were asked for */
+    int64_t thin;
+    check_session session;
+    check_tally total;
+    int64_t shown;
+} check_command;
+
+static const column columns[] = {{"what", 44, true}, {"problems", 8, false}, {"refused", 7, false}, {"failed", 6, false}, {"worst err/limit", 15, false}};
+
+static void show_failure(void *user, const check_problem *p, const check_result *r) {
+    check_command *c = user;
+    char repro[768];
+    if (c->shown++ >= MOST_FAILURES)
+        return;
+    check_repro(p, repro, sizeof repro);
+    cli_message("%s%s%s%s: %s\n  %s", text_red(), r->kernel[0] ? r->kernel : "failure", text_plain(),
+                r->verdict == CHECK_WRONG ? ": wrong" : "", r->message, repro);
+}
+
+static void show_tally(check_command *c, const char *what, const check_tally *t) {
+    cli_progress_end();
+    if (c->run.json) {
+        json_print(json_pack("{s:s, s:I, s:I, s:I, s:f}", "what", what, "problems", (json_int_t)t->run, "refused", (json_int_t)t->refused,
+                             "failed", (json_int_t)t->failed, "worst", t->worst));
+    } else {
+        cell cells[5];
+        snprintf(cells[0], CELL, "%s", what);
+        snprintf(cells[1], CELL, "%lld", (long long)t->run);
+        snprintf(cells[2], CELL, "%lld", (long long)t->refused);
+        snprintf(cells[3], CELL, "%lld", (long long)t->failed);
+        snprintf(cells[4], CELL, "%.3f", t->worst);
+        text_row(columns, cells, 5);
+        fflush(stdout);
+    }
+    c->total.run += t->run;
+    c->total.failed += t->failed;
+    c->shown = 0;
+}
+
+static void run_kernels(check_command *c) {
+    for (uint32_t i = 0; i < rft_kernel_count(); i++) {
+        rft_kernel_info k = {.struct_size = sizeof k};
+        check_tally t = {0};
+        if (rft_kernel_get(i, &k) != RFT_OK || !k.available || (c->run.kernel && strcmp(c->run.kernel, k.name) != 0))
+            continue;
+        cli_progress("check: %s", k.name);
+        check_kernel(&c->session, &k, &t);
+        show_tally(c, k.name, &t);
+    }
+}
+
+static bool runs_here(const char *isa) {
+    rft_ctx_options options = rft_ctx_options_init();
+    rft_ctx *ctx = NULL;
+    rft_device_info device = {.struct_size = sizeof device};
+    options.max_isa = isa;
+    bool here = rft_ctx_create("cpu", &options, &ctx, NULL) == RFT_OK && rft_ctx_get_device(ctx, &device) == RFT_OK &&
+                strcmp(device.isa, isa) == 0;
+    rft_ctx_free(ctx);
+    return here;
+}
+
+static void run_level(check_command *c, const char *isa) {
+    check_tally t = {0};
+    char what[64];
+    cli_progress("check: level %s", isa);
+    check_level(&c->session, isa, &t);
+    snprintf(what, sizeof what, "chosen under %s", isa);
+    show_tally(c, what, &t);
+}
+
+/* Built levels, lowest first, that this machine has. */
+static void run_levels(check_command *c) {
+    rft_build_info build = rft_build_info_init();
+    char list[256], *rest = list, *isa;
+    if (rft_get_build_info(&build) != RFT_OK)
+        return;
+    snprintf(list, sizeof list, "%s", build.isa_built);
+    while ((isa = strsep(&rest, ",")) != NULL)
+        if (*isa && (!c->run.isa || strcmp(c->run.isa, isa) == 0) && runs_here(isa))
+            run_level(c, isa);
+}
+
+static void run_random(check_command *c) {
+    check_tally t = {0};
+    cli_progress("check: %lld random problems", (long long)c->random);
+    check_random(&c->session, c->random, c->run.isa, c->run.kernel, &t);
+    show_tally(c, "random problems", &t);
+}
+
+static void run_given(check_command *c) {
+    const run_options *o = &c->run;
+    check_tally t = {0};
+    check_problem p = {.kernel = o->kernel, .isa = o->isa, .threads = o->threads, .batch = o->batch, .x = o->x, .w = o->w, .y = o->y,
+                       .x_order = o->x_order, .w_order = o->w_order, .epi = o->epi, .dynamic = o->dynamic, .view = o->view, .seed = o->seed};
+    for (size_t i = 0; i < o->shapes.n; i++)
+        for (size_t j = 0; j < o->shapes.v[i].m.n; j++) {
+            p.n = o->shapes.v[i].n;
+            p.k = o->shapes.v[i].k;
+            p.m = o->shapes.v[i].m.v[j];
+            check_one(&c->session, &p, &t);
+        }
+    show_tally(c, "given problems", &t);
+}
+
+static int run_check(check_command *c) {
+    c->session = (check_session){.c = checker_create(), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
+    check_catch_faults();
+    if (!c->run.json)
+        text_header(columns, 5);
+    if (c->run.shapes.n) {
+        run_given(c);
+    } else if (c->random) {
+        run_random(c);
+    } else {
+        if (!c->run.isa)
+            run_kernels(c);
+        if (!c->run.kernel)
+            run_levels(c);
+    }
+    checker_free(c->session.c);
+    if (c->total.run == 0) {
+        cli_message("no problem was run: the library refused all, or no kernel or level has the given name");
+        return CLI_FAILED;
+    }
+    if (!c->run.json)
+        printf("%lld problems, %s%lld failed%s\n", (long long)c->total.run, c->total.failed ? text_red() : "",
+               (long long)c->total.failed, c->total.failed ? text_plain() : "");
+    return c->total.failed ? CLI_FAILED : CLI_OK;
+}
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    check_command *c = state->input;
+    char why[CLI_WHY];
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &c->run; return 0;
+    case 'R':
+        if (!parse_int(arg, 1, INT32_MAX, &c->random, why))
+            argp_error(state, "--random: %s", why);
+        return 0;
+    case 'T':
+        if (!parse_int(arg, 1, 1000, &c->thin, why))
+            argp_error(state, "--thin: %s", why);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char doc[] =
+    "Compares every kernel that runs here, and the library's choice under each lower level, with an f64 reference: sizes round all "
+    "tile edges, operands between guard pages, NaN in every gap and in the workspace.\v"
+    "A failure prints the command that repeats it. With -m, -n and -k only these problems run; --kernel and --isa narrow the rest.\n\n"
+    "Exit codes: 0 all right, 1 a failure, 2 usage, 3 the library failed, 4 a file failed.";
+
+int cmd_check(int argc, char **argv) {
+    static const struct argp_option flags[] = {{"random", 'R', "N", 0, "Run N random problems instead", 0},
+                                               {"thin", 'T', "N", 0, "Run one problem in N of the full set", 0},
+                                               {0}};
+    static const struct argp argp = {flags, parse, NULL, doc, children, NULL, NULL};
+    check_command c = {.run = options_default(), .thin = 1};
+    argp_parse(&argp, argc, argv, 0, NULL, &c);
+    int code = options_finish(&c.run, "1");
+    if (code == CLI_OK)
+        code = run_check(&c);
+    options_free(&c.run);
+    return code;
+}

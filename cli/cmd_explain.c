@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_explain.c - rooftile explain: which kernel runs a shape here, or on the machine of a profile, and why.
+ */
+#include "options.h"
+#include "out_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES ((size_t)1 << 16)
+
+typedef struct explainer {
+    const run_options *o;
+    rft_ctx *ctx;        /* NULL: the machine of the profile is asked */
+    rft_machine machine;
+    bool has_machine;
+    uint32_t threads;
+} explainer;
+
+typedef struct answer {
+    rft_linear_desc desc;
+    int64_t m;
+    rft_work work;
+    rft_bound bound;
+    bool has_bound;
+    char kernel[96];     /* "" for another machine: the text names it */
+    char text[TEXT_BYTES];
+} answer;
+
+static int ask_here(const explainer *e, answer *a) {
+    rft_error err = {0};
+    rft_plan *plan;
+    rft_plan_info info = rft_plan_info_init();
+    if (options_plan(e->o, e->ctx, &a->desc, &plan, &err) != RFT_OK)
+        return cli_failed(&err, "plan");
+    rft_plan_explain(plan, a->m, a->text, sizeof a->text);
+    if (rft_plan_get_info(plan, a->m, &info) == RFT_OK)
+        snprintf(a->kernel, sizeof a->kernel, "%s", info.kernel);
+    rft_plan_free(plan);
+    return CLI_OK;
+}
+
+static int ask_profile(const explainer *e, answer *a) {
+    rft_error err = {0};
+    size_t length;
+    if (rft_explain_machine(&e->machine, &a->desc, a->m, e->threads, a->text, sizeof a->text, &length, &err) != RFT_OK)
+        return cli_failed(&err, "explain");
+    return CLI_OK;
+}
+
+static int ask(const explainer *e, int64_t n, int64_t k, int64_t m, answer *a) {
+    rft_error err = {0};
+    a->desc = options_desc(e->o, n, k, m, m);
+    a->m = m;
+    a->work = (rft_work){.struct_size = sizeof a->work};
+    a->bound = (rft_bound){.struct_size = sizeof a->bound};
+    a->kernel[0] = a->text[0] = '\0';
+    if (rft_work_of(&a->desc, m, &a->work, &err) != RFT_OK)
+        return cli_failed(&err, "work");
+    a->has_bound = e->has_machine && rft_machine_bound(&e->machine, &a->desc, m, e->threads, &a->bound, &err) == RFT_OK;
+    return e->ctx ? ask_here(e, a) : ask_profile(e, a);
+}
+
+/* The library's text says it all: problem, candidates, work and bound. */
+static void print_text(const explainer *e, const answer *a) {
+    (void)e;
+    printf("%s%s\n", a->text, a->text[0] && a->text[strlen(a->text) - 1] == '\n' ? "" : "\n");
+}
+
+static json_t *lines_of(const char *text) {
+    json_t *lines = json_array();
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length)
+            json_array_append_new(lines, json_stringn(text, length));
+        text += length + (text[length] == '\n');
+    }
+    return lines;
+}
+
+static void print_json(const explainer *e, const answer *a) {
+    const run_options *o = e->o;
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:o, s:i, s:o}", "kernel", a->kernel, "m",
+                               (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", rft_type_name(o->x), "w",
+                               rft_type_name(o->w), "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops",
+                               a->work.flops, "min_bytes", a->work.bytes, "intensity", a->work.intensity, "bound",
+                               a->has_bound ? a->bound.what : "unknown", "bound_us",
+                               a->has_bound ? json_real(1e6 * a->bound.seconds) : json_null(), "threads", (int)e->threads, "explain",
+                               lines_of(a->text));
+    json_print(object);
+}
+
+static int explain_all(const explainer *e) {
+    answer *a = cli_alloc(1, sizeof *a);
+    int code = CLI_OK;
+    for (size_t i = 0; i < e->o->shapes.n; i++)
+        for (size_t j = 0; code == CLI_OK && j < e->o->shapes.v[i].m.n; j++) {
+            const shape *s = &e->o->shapes.v[i];
+            code = ask(e, s->n, s->k, s->m.v[j], a);
+            if (code == CLI_OK)
+                (e->o->json ? print_json : print_text)(e, a);
+        }
+    free(a);
+    return code;
+}
+
+/* --profile asks for the machine of that file; without it the answer is about this one. */
+static int open_explainer(explainer *e) {
+    rft_error err = {0};
+    rft_device_info device = {.struct_size = sizeof device};
+    e->machine.struct_size = sizeof e->machine;
+    e->threads = e->o->threads;
+    if (e->o->profile) {
+        if (rft_machine_load(e->o->profile, &e->machine, &err) != RFT_OK)
+            return cli_failed(&err, "--profile");
+        e->has_machine = true;
+        if (e->threads == 0 && e->machine.n_counts)
+            e->threads = e->machine.counts[e->machine.n_counts - 1];
+        return CLI_OK;
+    }
+    int code = options_context(e->o, NULL, NULL, &e->ctx);
+    if (code == CLI_OK && rft_ctx_get_device(e->ctx, &device) == RFT_OK)
+        e->threads = (uint32_t)device.threads;
+    e->has_machine = code == CLI_OK && rft_ctx_get_machine(e->ctx, &e->machine, &err) == RFT_OK;
+    return code;
+}
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    (void)arg;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = state->input;
+    return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+static const char doc[] =
+    "Shows what a product costs at least, what bounds it, and the candidates for it: the one taken and why each other was refused.\v"
+    "With --profile the answer is about the machine of that file, which need not be here.\n\n"
+    "Example: rooftile explain -m 1,64 -n 4096 -k 4096 --x bf16";
+
+int cmd_explain(int argc, char **argv) {
+    static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
+    run_options o = options_default();
+    explainer *e = cli_alloc(1, sizeof *e);
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    int code = options_finish(&o, "1,16,512");
+    if (code == CLI_OK && o.shapes.n == 0) {
+        cli_message("no shape: give -n and -k, or --shapes FILE");
+        code = CLI_USAGE;
+    }
+    e->o = &o;
+    if (code == CLI_OK)
+        code = open_explainer(e);
+    if (code == CLI_OK)
+        code = explain_all(e);
+    rft_ctx_free(e->ctx);
+    free(e);
+    options_free(&o);
+    return code;
+}

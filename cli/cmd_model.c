@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_model.c - rooftile model: a model file as the products of one phase of inference, what bounds each, and with --run
+ * what each reaches on the file's own weights.
+ */
+#include "bench_run.h"
+#include "model_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct model_command {
+    run_options run;
+    const char *file, *phase_text;
+    bool measure, x_given;
+    rft_phase phase;
+    rft_model *model;
+    bench_job *job;
+    model_report report;
+} model_command;
+
+/* What multiplies a stored W: plain types as they are, block formats decoded to bf16 when they are loaded. */
+static rft_type type_as_run(rft_type stored) {
+    return stored == RFT_F32 || stored == RFT_F16 || stored == RFT_BF16 ? stored : RFT_BF16;
+}
+
+static void make_epilogue(const rft_layer *layer, epilogue *e) {
+    *e = (epilogue){.n_op = layer->n_epi};
+    for (uint32_t i = 0; i < layer->n_epi; i++) {
+        rft_epi_kind kind = layer->epi[i];
+        bool operand = kind == RFT_EPI_BIAS || kind == RFT_EPI_MUL || kind == RFT_EPI_ADD;
+        e->op[i] = (rft_epi_op){.kind = kind, .operand = i, .type = operand ? RFT_F32 : (rft_type)0, .beta = 1};
+    }
+    epilogue_text(e);
+}
+
+static run_options layer_options(const model_command *c, const rft_layer *layer) {
+    run_options o = c->run;
+    o.w = type_as_run(layer->type);
+    if (!c->x_given)
+        o.x = o.w;
+    make_epilogue(layer, &o.epi);
+    return o;
+}
+
+/* The file's W as the run reads it: its own bytes, or decoded into *decoded. NULL in *source: random values stand for it. */
+static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes, const void **source) {
+    rft_tensor tensor = rft_tensor_init();
+    rft_error err = {0};
+    *source = *decoded = NULL;
+    if (layer->tensor < 0)
+        return CLI_OK;
+    if (rft_model_get_tensor(c->model, layer->tensor, &tensor, &err) != RFT_OK)
+        return cli_failed(&err, c->file);
+    *source = tensor.data;
+    if (as_run == layer->type)
+        return CLI_OK;
+    if (!cli_bytes(as_run, layer->n * layer->k, bytes) || !(*decoded = cli_map(*bytes))) {
+        cli_message("%s: no memory to decode %s", c->file, tensor.name);
+        return CLI_LIBRARY;
+    }
+    cli_progress("%s: decoding %s", layer->name, rft_type_name(layer->type));
+    if (rft_model_decode(c->model, layer->tensor, 0, layer->n, as_run, *decoded, 0, &err) != RFT_OK)
+        return cli_failed(&err, tensor.name);
+    *source = *decoded;
+    return CLI_OK;
+}
+
+static void keep_row(void *user, const bench_row *row) {
+    bench_row *out = user;
+    if (row->cold || out->us == 0)
+        *out = *row;
+}
+
+static int measure_layer(model_command *c, const rft_layer *layer, model_row *row) {
+    weight_set set = {0};
+    void *decoded;
+    size_t bytes = 0;
+    const void *source;
+    int code = load_weights(c, layer, c->job->o->w, &decoded, &bytes, &source);
+    c->job->emit = keep_row;
+    c->job->user = &row->bench;
+    row->bench.us = 0;
+    if (code == CLI_OK)
+        code = bench_weights(c->job, layer->n, layer->k, source, &set);
+    cli_unmap(decoded, bytes);
+    if (code == CLI_OK)
+        code = bench_one(c->job, &set, layer->m);
+    weight_set_free(&set);
+    return code;
+}
+
+/* Rows keep the texts of their own options: those live in the report. */
+static int add_layer(model_command *c, int64_t index) {
+    model_row *row = &c->report.rows[index];
+    rft_error err = {0};
+    row->layer = rft_layer_init();
+    if (rft_model_get_layer(c->model, index, &c->phase, &row->layer, &err) != RFT_OK)
+        return cli_failed(&err, c->file);
+    const rft_layer *layer = &row->layer;
+    row->options = layer_options(c, layer);
+    snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", rft_type_name(layer->type),
+             rft_type_name(row->options.w));
+    c->job->o = &row->options;
+    c->job->w_name = row->type;
+    int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
+    if (code == CLI_OK && c->measure)
+        code = measure_layer(c, layer, row);
+    return code;
+}
+
+static int add_layers(model_command *c) {
+    int64_t n = rft_model_layer_count(c->model);
+    int code = CLI_OK;
+    c->report.rows = cli_alloc((size_t)n, sizeof *c->report.rows);
+    for (int64_t i = 0; i < n && (code == CLI_OK || code == CLI_FAILED); i++) {
+        int one = add_layer(c, i);
+        code = one != CLI_OK ? one : code;
+        c->report.n = i + 1;
+    }
+    cli_progress_end();
+    return code;
+}
+
+static int open_model(model_command *c) {
+    rft_error err = {0};
+    if (rft_phase_parse(c->phase_text, &c->phase, &err) != RFT_OK) {
+        cli_message("--phase: %s", err.message);
+        return CLI_USAGE;
+    }
+    if (rft_model_open(c->file, &c->model, &err) != RFT_OK)
+        return cli_failed(&err, c->file);
+    c->report.info = rft_model_info_init();
+    c->report.cost = rft_model_cost_init();
+    if (rft_model_get_info(c->model, &c->report.info, &err) != RFT_OK ||
+        rft_model_get_cost(c->model, &c->phase, &c->report.cost, &err) != RFT_OK)
+        return cli_failed(&err, c->file);
+    return CLI_OK;
+}
+
+static int run_model(model_command *c) {
+    c->report.file = c->file;
+    c->report.phase = c->phase_text;
+    c->report.measured = c->measure;
+    int code = open_model(c);
+    if (code != CLI_OK)
+        return code;
+    c->job->phase = c->phase_text;
+    code = bench_open(c->job, &c->run);
+    if (code != CLI_OK)
+        return code;
+    c->report.threads = c->job->context_threads;
+    code = add_layers(c);
+    if (code == CLI_OK || code == CLI_FAILED)
+        (c->run.json ? model_json : model_text)(&c->report);
+    return code;
+}
+
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    model_command *c = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &c->run; return 0;
+    case 'P': c->phase_text = arg; return 0;
+    case 'R': c->measure = true; return 0;
+    case ARGP_KEY_ARG:
+        if (c->file)
+            argp_error(state, "'%s': one file at a time", arg);
+        c->file = arg;
+        return 0;
+    case ARGP_KEY_NO_ARGS: argp_error(state, "no model file"); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The file says what is multiplied. */
+static int check_shared_flags(const run_options *o) {
+    const char *flag = o->m.n ? "-m" : o->n.n ? "-n" : o->k.n ? "-k" : o->shapes_file ? "--shapes" : o->w ? "--w" : NULL;
+    if (!flag && o->epi.n_op)
+        flag = "--epi";
+    if (!flag && o->batch != 1)
+        flag = "--batch";
+    if (!flag && (o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS))
+        flag = "--layout";
+    if (!flag)
+        return CLI_OK;
+    cli_message("%s: shapes, stored types and epilogues come from the model file", flag);
+    return CLI_USAGE;
+}
+
+static const char doc[] =
+    "Lists the linear layers of a GGUF file or a Hugging Face config.json as matrix products: size, stored type, epilogue behind "
+    "each, bytes, intensity, what bounds it, the kernel. --run measures each on the file's own weights, proven right first.\v"
+    "Block formats are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no weights, so --run takes "
+    "random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do not apply.\n\n"
+    "Example: rooftile model model.gguf --phase decode:1 --run";
+
+int cmd_model(int argc, char **argv) {
+    static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0, "decode:B (default decode:1) or prefill:BxT", 0},
+                                               {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
+                                               {0}};
+    static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};
+    model_command c = {.run = options_default(), .phase_text = "decode:1", .job = cli_alloc(1, sizeof *c.job)};
+    argp_parse(&argp, argc, argv, 0, NULL, &c);
+    c.x_given = c.run.x != (rft_type)0;
+    int code = check_shared_flags(&c.run);
+    if (code == CLI_OK)
+        code = options_finish(&c.run, "1");
+    if (code == CLI_OK)
+        code = run_model(&c);
+    bench_close(c.job);
+    rft_model_free(c.model);
+    free(c.report.rows);
+    free(c.job);
+    options_free(&c.run);
+    return code;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_table.c - the report of `rooftile model`: for people two tables and totals, for programs a row a layer and totals.
+ */
+#include "model_table.h"
+#include "out_json.h"
+#include "out_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct totals { /* of one pass through the model; times in us */
+    double run_bytes;   /* of W as run */
+    double bound_us, us;
+    bool bounded, timed; /* every layer has one */
+} totals;
+
+static double run_bytes(const model_row *row) {
+    size_t bytes = 0;
+    return cli_bytes(row->options.w, row->layer.n * row->layer.k, &bytes) ? (double)bytes : 0;
+}
+
+static totals sum_up(const model_report *r) {
+    totals t = {.bounded = true, .timed = r->measured};
+    for (int64_t i = 0; i < r->n; i++) {
+        const model_row *row = &r->rows[i];
+        double count = (double)row->layer.count;
+        t.run_bytes += count * run_bytes(row);
+        t.bound_us += count * row->bench.bound_us;
+        t.us += count * row->bench.us;
+        t.bounded = t.bounded && row->bench.bound_us > 0;
+        t.timed = t.timed && row->bench.us > 0;
+    }
+    return t;
+}
+
+static void text_head(const model_report *r) {
+    const rft_model_info *i = &r->info;
+    printf("%s%s%s%s%s · %s · %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s · %.4g M parameters\n", text_bold(),
+           i->name[0] ? i->name : r->file, text_plain(), i->name[0] ? " · " : "", i->name[0] ? r->file : "", i->architecture,
+           (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads, (long long)i->vocab,
+           i->tied ? " (tied)" : "", 1e-6 * (double)i->parameters);
+    printf("phase %s%s%s · %d thread%s\n\n", text_bold(), r->phase, text_plain(), r->threads, r->threads == 1 ? "" : "s");
+}
+
+static void text_layers(const model_report *r) {
+    enum { N = 11 };
+    column columns[N] = {{"layer", 0, true},    {"count", 0, false}, {"M", 0, false},       {"N", 0, false},        {"K", 0, false}, {"W", 0, true},
+                         {"epilogue", 0, true}, {"W, kB", 0, false}, {"FLOP/byte", 0, false}, {"bound, us", 0, false}, {"by", 0, true}};
+    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells);
+    for (int64_t i = 0; i < r->n; i++) {
+        const model_row *row = &r->rows[i];
+        cell *c = cells + i * N;
+        snprintf(c[0], CELL, "%s", row->layer.name);
+        snprintf(c[1], CELL, "%lld", (long long)row->layer.count);
+        snprintf(c[2], CELL, "%lld", (long long)row->layer.m);
+        snprintf(c[3], CELL, "%lld", (long long)row->layer.n);
+        snprintf(c[4], CELL, "%lld", (long long)row->layer.k);
+        snprintf(c[5], CELL, "%s", row->type);
+        snprintf(c[6], CELL, "%s", row->layer.epilogue);
+        snprintf(c[7], CELL, "%.0f", 1e-3 * (double)row->layer.weight_bytes);
+        format_3(c[8], row->bench.intensity);
+        if (row->bench.bound_us > 0)
+            format_us(c[9], row->bench.bound_us);
+        else
+            strcpy(c[9], "-");
+        snprintf(c[10], CELL, "%s", row->bench.bound);
+    }
+    text_table(columns, N, cells, (size_t)r->n);
+    free(cells);
+}
+
+static void measured_cells(cell *c, const bench_row *b) {
+    format_us(c[0], b->us);
+    snprintf(c[1], CELL, "%.1f %%", 100 * b->spread);
+    format_3(c[2], 1e3 * b->tflops);
+    format_3(c[3], b->gbps);
+    snprintf(c[4], CELL, b->bound_us > 0 ? "%.1f" : "-", b->pct_roof);
+    snprintf(c[5], CELL, "%.3f", b->err_limit > 0 ? b->err / b->err_limit : 0);
+}
+
+static void text_runs(const model_report *r) {
+    enum { MEASURED = 6, N = MEASURED + 2 };
+    column columns[N] = {{"layer", 0, true}, {"us", 0, false},     {"spread", 0, false},  {"GFLOP/s", 0, false},
+                         {"GB/s", 0, false}, {"roof %", 0, false}, {"err/lim", 0, false}, {"kernel", 0, true}};
+    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells);
+    int n = r->measured ? N : 2;
+    for (int64_t i = 0; i < r->n; i++) {
+        const model_row *row = &r->rows[i];
+        cell *c = cells + i * n;
+        snprintf(c[0], CELL, "%s", row->layer.name);
+        if (r->measured)
+            measured_cells(c + 1, &row->bench);
+        snprintf(c[n - 1], CELL, "%s", row->bench.kernel);
+    }
+    columns[n - 1] = columns[N - 1];
+    putchar('\n');
+    text_table(columns, n, cells, (size_t)r->n);
+    free(cells);
+}
+
+static void text_peers(const model_report *r) {
+    for (int64_t i = 0; i < r->n; i++)
+        for (int j = 0; j < r->rows[i].bench.n_peer; j++) {
+            const row_peer *p = &r->rows[i].bench.peer[j];
+            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].layer.name, p->name, p->version, p->us,
+                   p->ratio);
+        }
+}
+
+static void text_totals(const model_report *r) {
+    totals t = sum_up(r);
+    double tokens = (double)r->cost.tokens;
+    printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens, tokens == 1 ? "" : "s");
+    printf("  %.4g MFLOP a token · weights %.4g MB stored, %.4g MB as run\n", 1e-6 * r->cost.flops_per_token,
+           1e-6 * (double)r->cost.weight_bytes, 1e-6 * t.run_bytes);
+    if (t.bounded)
+        printf("  bound     %10.4g ms · %.4g tokens/s\n", 1e-3 * t.bound_us, 1e6 * tokens / t.bound_us);
+    if (t.timed)
+        printf("  measured  %10.4g ms · %.4g tokens/s", 1e-3 * t.us, 1e6 * tokens / t.us);
+    if (t.timed && t.bounded)
+        printf(" · %.1f %% of the bound", 100 * t.bound_us / t.us);
+    printf(t.timed ? "\n" : "");
+}
+
+static void text_notes(const model_report *r) {
+    bool decoded = false;
+    for (int64_t i = 0; i < r->n; i++)
+        decoded = decoded || r->rows[i].options.w != r->rows[i].layer.type;
+    if (decoded)
+        printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n", text_dim(),
+               text_plain());
+    if (r->measured && r->info.format == RFT_MODEL_CONFIG)
+        printf("%sA config.json holds no weights: random ones were run.%s\n", text_dim(), text_plain());
+}
+
+void model_text(const model_report *r) {
+    text_head(r);
+    text_layers(r);
+    text_runs(r);
+    text_peers(r);
+    text_totals(r);
+    text_notes(r);
+}
+
+void model_json(const model_report *r) {
+    totals t = sum_up(r);
+    for (int64_t i = 0; i < r->n; i++) {
+        json_t *object = json_of_row(&r->rows[i].bench);
+        json_t *layer = json_pack("{s:s, s:I, s:s, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count, "stored",
+                                  rft_type_name(r->rows[i].layer.type), "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
+        json_object_update(object, layer);
+        json_decref(layer);
+        json_print(object);
+    }
+    json_print(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", r->file, "architecture", r->info.architecture, "phase",
+                         r->phase, "tokens", (json_int_t)r->cost.tokens, "flops", r->cost.flops, "flops_per_token", r->cost.flops_per_token,
+                         "weight_bytes", (json_int_t)r->cost.weight_bytes, "run_bytes", t.run_bytes, "bound_us",
+                         t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(), "tokens_per_s",
+                         t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null()));
+}

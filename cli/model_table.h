@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_table.h - what `rooftile model` has found out, and its two forms.
+ */
+#ifndef MODEL_TABLE_H
+#define MODEL_TABLE_H
+
+#include "bench_row.h"
+#include "options.h"
+#include "rooftile_model.h"
+
+typedef struct model_row {
+    rft_layer layer;
+    run_options options; /* of its run */
+    char type[32];       /* stored, and as run where that differs: "q4_1→bf16" */
+    bench_row bench;     /* us is 0 where it was not run */
+} model_row;
+
+typedef struct model_report {
+    const char *file, *phase;
+    rft_model_info info;
+    rft_model_cost cost;
+    model_row *rows;
+    int64_t n;
+    int threads;
+    bool measured;
+} model_report;
+
+void model_text(const model_report *r);
+void model_json(const model_report *r);
+
+#endif

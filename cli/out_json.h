@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * out_json.h - JSON lines on stdout.
+ */
+#ifndef OUT_JSON_H
+#define OUT_JSON_H
+
+#include "bench_row.h"
+
+#include <jansson.h>
+
+/* Keys: device kernel m n k x w y layout epi phase flops min_bytes intensity us us_min spread call_us tflops gbps bound bound_us
+ * pct_roof err err_limit cold threads peer[{name, version, us, ratio}]. */
+json_t *json_of_row(const bench_row *row);
+/* Prints on one line and frees. */
+void json_print(json_t *object);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text_bench.c - the table of bench: rows appear as they are measured, so widths are fixed beforehand.
+ */
+#include "bench_row.h"
+#include "out_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FIXED 11
+#define COLUMNS (FIXED + 2 * ROW_PEERS + 1)
+
+static const column fixed[FIXED] = {
+    {"m", 5, false}, {"n", 6, false}, {"k", 6, false}, {"us", 8, false}, {"min us", 8, false}, {"spread", 6, false},
+    {"GFLOP/s", 7, false}, {"GB/s", 5, false}, {"bound", 7, true}, {"roof %", 6, false}, {"err/lim", 7, false},
+};
+
+/* Titles of peers live as long as the header is printed. */
+static int make_columns(column *columns, char (*title)[2][48], const bench_row *row) {
+    int n = FIXED;
+    memcpy(columns, fixed, sizeof fixed);
+    for (int i = 0; i < row->n_peer; i++) {
+        snprintf(title[i][0], sizeof title[i][0], "%s us", row->peer[i].name);
+        columns[n++] = (column){title[i][0], (int)strlen(title[i][0]) < 8 ? 8 : (int)strlen(title[i][0]), false};
+        columns[n++] = (column){"ratio", 5, false};
+    }
+    columns[n++] = (column){"kernel", 0, true};
+    return n;
+}
+
+void text_bench_header(const bench_row *row) {
+    column columns[COLUMNS];
+    char title[ROW_PEERS][2][48];
+    printf("%s · %d thread%s · x %s  w %s  y %s · layout %s · epilogue %s\n", row->device, row->threads, row->threads == 1 ? "" : "s",
+           row->x, row->w, row->y, row->layout, row->epi);
+    for (int i = 0; i < row->n_peer; i++)
+        printf("%s%s: %s · ratio: its time / ours, median over rounds%s\n", text_dim(), row->peer[i].name, row->peer[i].version, text_plain());
+    text_header(columns, make_columns(columns, title, row));
+}
+
+static void fill_cells(cell *c, const bench_row *r) {
+    snprintf(c[0], CELL, "%lld", (long long)r->m);
+    snprintf(c[1], CELL, "%lld", (long long)r->n);
+    snprintf(c[2], CELL, "%lld", (long long)r->k);
+    format_us(c[3], r->us);
+    format_us(c[4], r->us_min);
+    snprintf(c[5], CELL, "%.1f %%", 100 * r->spread);
+    format_3(c[6], 1e3 * r->tflops);
+    format_3(c[7], r->gbps);
+    snprintf(c[8], CELL, "%s", r->bound);
+    snprintf(c[9], CELL, r->bound_us > 0 ? "%.1f" : "-", r->pct_roof);
+    snprintf(c[10], CELL, "%.3f", r->err_limit > 0 ? r->err / r->err_limit : 0);
+}
+
+void text_bench_row(const bench_row *r) {
+    column columns[COLUMNS];
+    char title[ROW_PEERS][2][48];
+    cell cells[COLUMNS];
+    int n = make_columns(columns, title, r);
+    fill_cells(cells, r);
+    for (int i = 0; i < r->n_peer; i++) {
+        format_us(cells[FIXED + 2 * i], r->peer[i].us);
+        snprintf(cells[FIXED + 2 * i + 1], CELL, "%.2f", r->peer[i].ratio);
+    }
+    snprintf(cells[n - 1], CELL, "%s%s", r->kernel, r->cold ? "" : " (warm)");
+    text_row(columns, cells, n);
+    fflush(stdout);
+}
