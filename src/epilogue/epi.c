@@ -60,7 +60,8 @@ static rft_status check_operand_field(const rft_epi_op *op, const op_info *info,
         RFT_FAIL(err, RFT_E_ARG, "epi[%u].type is %d; the operand of %s must be f32, bf16 or f16", i, (int)op->type, info->name);
     }
     if (!has_type(info->access) && op->type != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "epi[%u].type is %s; %s has no typed operand, so it must be 0", i, rft__type_name(op->type), info->name);
+        RFT_FAIL(err, RFT_E_ARG, "epi[%u].type is %s; %s has no typed operand, so it must be 0", i, rft__type_name(op->type),
+                 info->name);
     }
     if (has_operand(info->access) && op->operand >= RFT_MAX_OPERANDS) {
         RFT_FAIL(err, RFT_E_ARG, "epi[%u].operand is %u; it must be below %d", i, op->operand, RFT_MAX_OPERANDS);
@@ -123,11 +124,13 @@ static rft_status add_op(rft__epi *epi, const rft_epi_op *op, uint32_t i, rft_er
 
 static rft_status check_glu(const rft__epi *epi, int64_t n, bool glu, rft_error *err) {
     if (!glu && epi->glu_at >= 0) {
-        RFT_FAIL(err, RFT_E_ARG, "the epilogue holds %s, but the weight has neither RFT_WEIGHT_GLU_HALVES nor RFT_WEIGHT_GLU_INTERLEAVED",
+        RFT_FAIL(err, RFT_E_ARG,
+                 "the epilogue holds %s, but the weight has neither RFT_WEIGHT_GLU_HALVES nor RFT_WEIGHT_GLU_INTERLEAVED",
                  rft__epi_name(epi->op[epi->glu_at].kind));
     }
     if (glu && epi->glu_at < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "the weight pairs gate and up (RFT_WEIGHT_GLU_*), but the epilogue holds no swiglu, geglu or geglu_tanh");
+        RFT_FAIL(err, RFT_E_ARG,
+                 "the weight pairs gate and up (RFT_WEIGHT_GLU_*), but the epilogue holds no swiglu, geglu or geglu_tanh");
     }
     if (glu && n % 2 != 0) {
         RFT_FAIL(err, RFT_E_ARG, "n is %lld; a weight that pairs gate and up needs an even n", (long long)n);
@@ -187,11 +190,13 @@ static rft_status check_pointer(const rft_epi_op *op, const rft_operand *operand
 /* Elements from an operand's first to its last, so that no index overflows later. */
 static bool extent_overflows(int64_t rows, int64_t columns, int64_t ld, int64_t batch, int64_t batch_stride) {
     int64_t all, last, bytes;
-    return rft__mul_overflows(rows, ld, &all) || rft__mul_overflows(batch, batch_stride, &last) || rft__add_overflows(all, last, &last) ||
-           rft__add_overflows(last, columns, &last) || rft__mul_overflows(last, (int64_t)sizeof(float), &bytes);
+    return rft__mul_overflows(rows, ld, &all) || rft__mul_overflows(batch, batch_stride, &last) ||
+           rft__add_overflows(all, last, &last) || rft__add_overflows(last, columns, &last) ||
+           rft__mul_overflows(last, (int64_t)sizeof(float), &bytes);
 }
 
-static rft_status check_extent(const rft_epi_op *op, const rft_operand *operand, int64_t columns, int64_t m, int64_t batch, rft_error *err) {
+static rft_status check_extent(const rft_epi_op *op, const rft_operand *operand, int64_t columns, int64_t m, int64_t batch,
+                               rft_error *err) {
     const rft__epi_access access = rft__epi_access_of(op->kind);
     const bool rows = access == RFT__EPI_MATRIX || access == RFT__EPI_BITS;
     const int64_t ld = operand->ld ? operand->ld : columns;
@@ -200,18 +205,20 @@ static rft_status check_extent(const rft_epi_op *op, const rft_operand *operand,
                  rft__epi_name(op->kind), (long long)columns);
     }
     if (operand->batch_stride < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "operand[%u].batch_stride is %lld; it must not be negative", op->operand, (long long)operand->batch_stride);
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u].batch_stride is %lld; it must not be negative", op->operand,
+                 (long long)operand->batch_stride);
     }
     if (extent_overflows(rows ? m : 1, access == RFT__EPI_ROW ? m : columns, rows ? ld : 0, batch, operand->batch_stride)) {
-        RFT_FAIL(err, RFT_E_ARG, "operand[%u] spans more than 2^63 bytes (ld %lld, batch_stride %lld)", op->operand, (long long)ld,
-                 (long long)operand->batch_stride);
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u] spans more than 2^63 bytes (ld %lld, batch_stride %lld)", op->operand,
+                 (long long)ld, (long long)operand->batch_stride);
     }
     return RFT_OK;
 }
 
 static rft_status check_dropout(int64_t columns, int64_t m, int64_t batch, rft_error *err) {
     if (columns > 0 && m > RFT__DROPOUT_MAX_ELEMENTS / columns) {
-        RFT_FAIL(err, RFT_E_ARG, "m is %lld; dropout numbers at most 2^46 elements a matrix, here of %lld columns", (long long)m, (long long)columns);
+        RFT_FAIL(err, RFT_E_ARG, "m is %lld; dropout numbers at most 2^46 elements a matrix, here of %lld columns", (long long)m,
+                 (long long)columns);
     }
     if (batch > RFT__DROPOUT_MAX_BATCH) {
         RFT_FAIL(err, RFT_E_ARG, "batch is %lld; dropout numbers at most 2^16 matrices", (long long)batch);
@@ -219,7 +226,8 @@ static rft_status check_dropout(int64_t columns, int64_t m, int64_t batch, rft_e
     return RFT_OK;
 }
 
-static rft_status check_op_operand(const rft__epi *epi, int i, const rft_operand *operands, int64_t m, int64_t batch, rft_error *err) {
+static rft_status check_op_operand(const rft__epi *epi, int i, const rft_operand *operands, int64_t m, int64_t batch,
+                                   rft_error *err) {
     const rft_epi_op *op = &epi->op[i];
     const int64_t columns = columns_at(epi, i);
     const rft_operand *operand = &operands[op->operand];
@@ -233,7 +241,8 @@ static rft_status check_op_operand(const rft__epi *epi, int i, const rft_operand
     return check_extent(op, operand, columns, m, batch, err);
 }
 
-rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch, rft_error *err) {
+rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch,
+                                   rft_error *err) {
     if (count < epi->n_operand) {
         RFT_FAIL(err, RFT_E_ARG, "n_operand is %u; the plan's epilogue names operand %u", count, epi->n_operand - 1);
     }
@@ -291,7 +300,8 @@ size_t rft__epi_text(const rft__epi *epi, char *buf, size_t cap) {
     }
     for (int i = 0; i < epi->n_op; i++) {
         const bool room = length < cap;
-        length += (size_t)snprintf(room ? buf + length : NULL, room ? cap - length : 0, "%s%s", i ? ":" : "", rft__epi_name(epi->op[i].kind));
+        length += (size_t)snprintf(room ? buf + length : NULL, room ? cap - length : 0, "%s%s", i ? ":" : "",
+                                   rft__epi_name(epi->op[i].kind));
     }
     return length;
 }

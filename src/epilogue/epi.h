@@ -32,10 +32,12 @@ typedef struct rft__epi {
 } rft__epi;
 
 /* Checks a list against a product of n columns and canonicalises it (drops SCALE by 1 and ADD with beta 0, keeps order).
- * glu: the weight pairs gate and up (RFT_WEIGHT_GLU_*). alpha != 1 becomes a leading SCALE (alpha = 0 is the caller's business). */
+ * glu: the weight pairs gate and up (RFT_WEIGHT_GLU_*). alpha becomes a leading SCALE unless it is 1, or 0, which is
+ * the caller's business. */
 rft_status rft__epi_make(rft__epi *epi, const rft_epi_op *ops, uint32_t count, int64_t n, bool glu, float alpha, rft_error *err);
 /* Checks the operands of one run: count, NULL, ld, alignment of the element type, overflow of m * ld. */
-rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch, rft_error *err);
+rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch,
+                                   rft_error *err);
 /* Least bytes that the operands of m rows take, each once. */
 double rft__epi_bytes(const rft__epi *epi, int64_t m, int64_t batch);
 /* "bias:gelu_tanh:add" for logs, explain and JSON; "none" for an empty list. Length as snprintf. */
@@ -45,7 +47,9 @@ rft__epi_access rft__epi_access_of(rft_epi_kind kind);
 bool rft__epi_is_glu(rft_epi_kind kind);
 
 /* The f64 meaning of the list at one element, with the error that f32 evaluation may add. In: value[0] the product (gate),
- * value[1] the up product for a GLU list, error[] their bounds. m, n: row and output column. Out: value[0], error[0]. */
-void rft__epi_reference(const rft__epi *epi, const rft_operand *operands, int64_t b, int64_t m, int64_t n, bool glu_interleaved, double value[2], double error[2]);
+ * value[1] the up product for a GLU list, error[] their bounds. m, n: row and output column. Out: value[0], error[0].
+ * Where the value is not finite the error says nothing. */
+void rft__epi_reference(const rft__epi *epi, const rft_operand *operands, int64_t b, int64_t m, int64_t n, bool glu_interleaved,
+                        double value[2], double error[2]);
 
 #endif

@@ -37,7 +37,8 @@ RFT_FN float rft__exp_reduced(float x, unsigned *n) {
     const float shift = 12582912.0f, t = x * 1.44269504f + shift, whole = t - shift;
     const float r = (x - whole * 0.693145752f) - whole * 1.42860677e-6f;
     *n = rft__as_bits(t) - rft__as_bits(shift);
-    return (((((1.40612514e-3f * r + 8.37901143e-3f) * r + 4.16647771e-2f) * r + 1.66663654e-1f) * r + 0.5f) * r + 1.0f) * r + 1.0f;
+    const float q = (((1.40612514e-3f * r + 8.37901143e-3f) * r + 4.16647771e-2f) * r + 1.66663654e-1f) * r + 0.5f;
+    return (q * r + 1.0f) * r + 1.0f;
 }
 
 /* 2^n goes in as two factors, so that denormal results round once and large ones overflow. */
@@ -70,8 +71,10 @@ RFT_FN float rft__tanh(float x) {
 /* x P(x^2) / Q(x^2) for |x| <= 3.93, where it has become exactly 1; all coefficients are positive, so nothing cancels. */
 RFT_FN float rft__erf_near(float x) {
     const float u = x * x;
-    const float p = ((((2.04199318e-6f * u + 2.84808484e-4f) * u + 3.77961132e-3f) * u + 5.27902991e-2f) * u + 1.90783873e-1f) * u + 1.12837911f;
-    const float q = ((((3.80041420e-5f * u + 1.16521318e-3f) * u + 1.49974404e-2f) * u + 1.14257537e-1f) * u + 5.02410531e-1f) * u + 1.0f;
+    float p = (((2.04199318e-6f * u + 2.84808484e-4f) * u + 3.77961132e-3f) * u + 5.27902991e-2f) * u + 1.90783873e-1f;
+    float q = (((3.80041420e-5f * u + 1.16521318e-3f) * u + 1.49974404e-2f) * u + 1.14257537e-1f) * u + 5.02410531e-1f;
+    p = p * u + 1.12837911f;
+    q = q * u + 1.0f;
     return x * p / q;
 }
 

@@ -60,7 +60,8 @@ static double read_uniform(const void *base, int64_t b, int64_t element) {
     return ldexp(x[element % 4] >> 8, -24);
 }
 
-static double read_operand(const rft_epi_op *op, const rft_operand *operands, int64_t b, int64_t m, int64_t column, int64_t columns) {
+static double read_operand(const rft_epi_op *op, const rft_operand *operands, int64_t b, int64_t m, int64_t column,
+                           int64_t columns) {
     const rft__epi_access access = rft__epi_access_of(op->kind);
     if (access == RFT__EPI_NONE || access == RFT__EPI_PAIR) {
         return 0;

@@ -211,7 +211,8 @@ static origin origin_of(const state *s, const rft_epi_op *op, rft__epi_access ac
 static view load_rows(state *s, load_fn *load, origin from, int rows) {
     for (int r = 0; r < rows; r++) {
         for (int i = 0; i < s->windows; i++) {
-            load(from.base, from.index + r * from.ld + s->window[i].first, s->window[i], s->operand + (r * s->segments + i) * SEGMENT);
+            float *out = s->operand + (r * s->segments + i) * SEGMENT;
+            load(from.base, from.index + r * from.ld + s->window[i].first, s->window[i], out);
         }
     }
     return (view){s->operand, rows > 1 ? s->segments * SEGMENT : 0, SEGMENT};
@@ -353,7 +354,8 @@ void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
         const view v = operand_view(&s, op);
         apply[op->kind](&s, v, op);
     }
-    store(&s, tile->y_type == RFT_F32 ? narrow_f32 : tile->y_type == RFT_BF16 ? narrow_bf16 : narrow_f16, rft__type_size(tile->y_type));
+    const rft_type type = tile->y_type;
+    store(&s, type == RFT_F32 ? narrow_f32 : type == RFT_BF16 ? narrow_bf16 : narrow_f16, rft__type_size(type));
 }
 
 #undef SEGMENT

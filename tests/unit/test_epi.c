@@ -187,7 +187,9 @@ static void operand_counts(void **state) {
 /* Rows are n_in long before a GLU op and n_out behind it. */
 static void row_length_by_position(void **state) {
     (void)state;
-    const rft_epi_op ops[] = {{.kind = RFT_EPI_ADD, .type = RFT_F32, .beta = 1}, SWIGLU, {.kind = RFT_EPI_ADD, .type = RFT_F32, .operand = 1, .beta = 1}};
+    const rft_epi_op ops[] = {{.kind = RFT_EPI_ADD, .type = RFT_F32, .beta = 1},
+                              SWIGLU,
+                              {.kind = RFT_EPI_ADD, .type = RFT_F32, .operand = 1, .beta = 1}};
     const rft_operand good[] = {{data, 20, 0}, {data, 10, 0}}, bad[] = {{data, 10, 0}, {data, 10, 0}};
     rft__epi epi;
     assert_int_equal(rft__epi_make(&epi, ops, 3, 20, true, 1.0f, NULL), RFT_OK);
@@ -206,6 +208,71 @@ static void bytes_of_operands(void **state) {
     rft__epi epi;
     assert_int_equal(rft__epi_make(&epi, ops, 6, 10, false, 1.0f, NULL), RFT_OK);
     assert_true(rft__epi_bytes(&epi, 3, 2) == 6 * 10 * 4 + 10 * 2 + 6 * 2 + 6 * 2 + 16);
+}
+
+/* Each op at one point, against values worked out by hand (the row of an op is its meaning, so nothing else can check it). */
+typedef struct point {
+    rft_epi_kind kind;
+    float alpha, beta;
+    double y, o, want;
+} point;
+
+static const point points[] = {
+    {RFT_EPI_SCALE, -0.5f, 9, 2, 0, -1},
+    {RFT_EPI_BIAS, 9, 9, 2, 3, 5},
+    {RFT_EPI_SILU, 9, 9, 2, 0, 1.7615941559557649},
+    {RFT_EPI_GELU, 9, 9, 2, 0, 1.9544997361036416},
+    {RFT_EPI_GELU, 9, 9, -1, 0, -0.15865525393145707},
+    {RFT_EPI_MUL, 9, 9, 2, 3, 6},
+    {RFT_EPI_ADD, 9, -2, 2, 3, -4},
+    {RFT_EPI_RELU, 9, 9, 2, 0, 2},
+    {RFT_EPI_RELU, 9, 9, -2, 0, 0},
+    {RFT_EPI_GELU_TANH, 9, 9, 2, 0, 1.9545976940877750},
+    {RFT_EPI_CLAMP, -1, 0.5f, 2, 0, 0.5},
+    {RFT_EPI_CLAMP, -1, 0.5f, -2, 0, -1},
+    {RFT_EPI_CLAMP, -1, 0.5f, 0.25, 0, 0.25},
+    {RFT_EPI_SWIGLU, 9, 9, 2, 3, 5.2847824678672947},
+    {RFT_EPI_GEGLU, 9, 9, 2, 3, 5.8634992083109248},
+    {RFT_EPI_GEGLU_TANH, 9, 9, 2, 3, 5.8637930822633250},
+    {RFT_EPI_ROW_SCALE, 9, 9, 2, 3, 6},
+    {RFT_EPI_COL_SCALE, 9, 9, 2, 3, 6},
+};
+
+static bool has_type(rft_epi_kind kind) {
+    const rft__epi_access access = rft__epi_access_of(kind);
+    return access == RFT__EPI_MATRIX || access == RFT__EPI_ROW || access == RFT__EPI_COLUMN;
+}
+
+static void ops_at_known_points(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < sizeof points / sizeof *points; i++) {
+        const point *p = &points[i];
+        const rft_epi_op op = {.kind = p->kind, .type = has_type(p->kind) ? RFT_F32 : 0, .alpha = p->alpha, .beta = p->beta};
+        float o = (float)p->o;
+        double value[2] = {p->y, p->o}, error[2] = {0, 0};
+        rft__epi epi;
+        assert_int_equal(rft__epi_make(&epi, &op, 1, 2, rft__epi_is_glu(p->kind), 1.0f, NULL), RFT_OK);
+        rft__epi_reference(&epi, &(rft_operand){&o, 0, 0}, 0, 0, 0, false, value, error);
+        if (!(fabs(value[0] - p->want) <= 1e-14)) {
+            fail_msg("%s of %g, %g is %.17g, should be %.17g", rft__epi_name(p->kind), p->y, p->o, value[0], p->want);
+        }
+    }
+}
+
+/* Bits 0, 1, 1 of a mask; Philox words 0x6627e8d5, 0xe169c58d of key 0 and counter 0, which are 0.399 and 0.881 of 2^32. */
+static void mask_and_dropout_at_known_points(void **state) {
+    (void)state;
+    const rft_epi_op ops[] = {{.kind = RFT_EPI_MASK}, {.kind = RFT_EPI_DROPOUT, .alpha = 0.5f}};
+    static const double want[2][2] = {{0, 2}, {0, 4}};
+    unsigned char bits = 6;
+    uint64_t seed[2] = {0, 0};
+    for (int i = 0; i < 4; i++) {
+        double value[2] = {2, 0}, error[2] = {0, 0};
+        rft__epi epi;
+        assert_int_equal(rft__epi_make(&epi, &ops[i / 2], 1, 4, false, 1.0f, NULL), RFT_OK);
+        rft__epi_reference(&epi, &(rft_operand){i / 2 ? (void *)seed : &bits, 0, 0}, 0, 0, i % 2, false, value, error);
+        assert_true(value[0] == want[i / 2][i % 2]);
+    }
 }
 
 /* The bound of a long chain holds for inputs that are off by their whole error. */
@@ -227,9 +294,17 @@ static void reference_bounds_moved_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lists_are_refused),    cmocka_unit_test(canonical_form),         cmocka_unit_test(glu_halves_the_columns),
-        cmocka_unit_test(alpha_beside_a_full_list), cmocka_unit_test(text_and_names),         cmocka_unit_test(bad_operands_are_refused),
-        cmocka_unit_test(operand_counts),           cmocka_unit_test(row_length_by_position), cmocka_unit_test(bytes_of_operands),
+        cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(canonical_form),
+        cmocka_unit_test(glu_halves_the_columns),
+        cmocka_unit_test(alpha_beside_a_full_list),
+        cmocka_unit_test(text_and_names),
+        cmocka_unit_test(bad_operands_are_refused),
+        cmocka_unit_test(operand_counts),
+        cmocka_unit_test(row_length_by_position),
+        cmocka_unit_test(bytes_of_operands),
+        cmocka_unit_test(ops_at_known_points),
+        cmocka_unit_test(mask_and_dropout_at_known_points),
         cmocka_unit_test(reference_bounds_moved_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,8 +113,8 @@ static int64_t packed_column(const scene *s, int64_t panel, int c) {
     return h >= half ? -1 : s->interleaved ? 2 * h + up : h + up * half;
 }
 
-static void run_tile(const scene *s, const rft__epi *epi, const rft_operand *operands, const level *l, int64_t b, int64_t m, int64_t panel,
-                     void *y, int64_t ldy) {
+static void run_tile(const scene *s, const rft__epi *epi, const rft_operand *operands, const level *l, int64_t b, int64_t m,
+                     int64_t panel, void *y, int64_t ldy) {
     float acc[RFT__EPI_MAX_ROWS * RFT__EPI_MAX_SEGMENTS * RFT__EPI_SEGMENT];
     const int rows = s->m - m < s->rows ? (int)(s->m - m) : s->rows, width = s->segments * RFT__EPI_SEGMENT;
     for (int r = 0; r < rows; r++) {
@@ -123,8 +123,18 @@ static void run_tile(const scene *s, const rft__epi *epi, const rft_operand *ope
             acc[r * width + c] = column < 0 ? 0.0f : product[b][m + r][column];
         }
     }
-    l->tile(&(rft__epi_tile){.acc = acc, .rows = rows, .segments = s->segments, .b = b, .m = m, .panel = panel,
-                             .glu_interleaved = s->interleaved, .epi = epi, .operands = operands, .y = y, .ldy = ldy, .y_type = s->y});
+    l->tile(&(rft__epi_tile){.acc = acc,
+                             .rows = rows,
+                             .segments = s->segments,
+                             .b = b,
+                             .m = m,
+                             .panel = panel,
+                             .glu_interleaved = s->interleaved,
+                             .epi = epi,
+                             .operands = operands,
+                             .y = y,
+                             .ldy = ldy,
+                             .y_type = s->y});
 }
 
 static void run_all(const scene *s, const rft__epi *epi, const rft_operand *operands, const level *l, void *y, int64_t ldy) {
@@ -162,17 +172,19 @@ static double store_error(rft_type type, double value) {
     return type == RFT_F32 ? 0 : type == RFT_BF16 ? fabs(value) * 0x1p-8 : fabs(value) * 0x1p-11 + 0x1p-25;
 }
 
-static void check_element(const scene *s, const rft__epi *epi, const rft_operand *operands, const level *l, const void *y, int64_t ldy,
-                          int64_t b, int64_t m, int64_t n) {
+static void check_element(const scene *s, const rft__epi *epi, const rft_operand *operands, const level *l, const void *y,
+                          int64_t ldy, int64_t b, int64_t m, int64_t n) {
     const int64_t up = s->interleaved ? 2 * n + 1 : n + s->n / 2, gate = s->interleaved ? 2 * n : n;
     double value[2] = {(double)product[b][m][s->glu ? gate : n], s->glu ? (double)product[b][m][up] : 0}, error[2] = {0, 0};
     rft__epi_reference(epi, operands, b, m, n, s->interleaved, value, error);
-    const double got = y_value(s->y, y, (b * s->m + m) * ldy + n), limit = error[0] + store_error(s->y, fabs(value[0]) + error[0]);
+    const double got = y_value(s->y, y, (b * s->m + m) * ldy + n),
+                 limit = error[0] + store_error(s->y, fabs(value[0]) + error[0]);
     if (!(fabs(got - value[0]) <= limit)) {
         char text[200];
         rft__epi_text(epi, text, sizeof text);
         fail_msg("%s %s y=%s n=%lld rows=%d segments=%d at (%lld, %lld, %lld): %.9g, should be %.9g +- %.3g", l->name, text,
-                 rft__type_name(s->y), (long long)s->n, s->rows, s->segments, (long long)b, (long long)m, (long long)n, got, value[0], limit);
+                 rft__type_name(s->y), (long long)s->n, s->rows, s->segments, (long long)b, (long long)m, (long long)n, got,
+                 value[0], limit);
     }
 }
 
@@ -217,7 +229,8 @@ static bool same_bits(const scene *s, const void *a, const void *b, int64_t i) {
            (isnan(y_value(s->y, a, i)) && isnan(y_value(s->y, b, i)));
 }
 
-static void assert_same_on_all_levels(const scene *s, const rft__epi *epi, const rft_operand *operands, const void *y, int64_t ldy) {
+static void assert_same_on_all_levels(const scene *s, const rft__epi *epi, const rft_operand *operands, const void *y,
+                                      int64_t ldy) {
     const size_t bytes = (size_t)(s->batch * s->m * ldy) * rft__type_size(s->y);
     unsigned char *other = malloc(bytes);
     for (int i = 1; i < n_level; i++) {
@@ -225,8 +238,8 @@ static void assert_same_on_all_levels(const scene *s, const rft__epi *epi, const
         run_all(s, epi, operands, &levels[i], other, ldy);
         for (int64_t j = 0; j < s->batch * s->m * ldy; j++) {
             if (!same_bits(s, y, other, j)) {
-                fail_msg("%s and %s differ at element %lld: %.9g, %.9g", levels[0].name, levels[i].name, (long long)j, y_value(s->y, y, j),
-                         y_value(s->y, other, j));
+                fail_msg("%s and %s differ at element %lld: %.9g, %.9g", levels[0].name, levels[i].name, (long long)j,
+                         y_value(s->y, y, j), y_value(s->y, other, j));
             }
         }
     }
@@ -264,7 +277,11 @@ static rft_epi_op op_of(rft_epi_kind kind, rft_type type, uint32_t operand) {
     const rft__epi_access access = rft__epi_access_of(kind);
     const bool typed = access == RFT__EPI_MATRIX || access == RFT__EPI_ROW || access == RFT__EPI_COLUMN;
     const bool clamp = kind == RFT_EPI_CLAMP;
-    return (rft_epi_op){.kind = kind, .type = typed ? type : 0, .operand = operand, .alpha = clamp ? -0.75f : 0.375f, .beta = clamp ? 0.5f : -1.5f};
+    return (rft_epi_op){.kind = kind,
+                        .type = typed ? type : 0,
+                        .operand = operand,
+                        .alpha = clamp ? -0.75f : 0.375f,
+                        .beta = clamp ? 0.5f : -1.5f};
 }
 
 static void for_shapes(scene *s, rft_type operand_type) {
@@ -308,8 +325,9 @@ static void empty_list(void **state) {
 /* Ops with operands on both sides of a GLU op: gate and up columns before it, outputs behind it. */
 static void ops_round_glu(void **state) {
     (void)state;
-    static const rft_epi_kind kinds[] = {RFT_EPI_BIAS, RFT_EPI_ADD, RFT_EPI_MASK, RFT_EPI_ROW_SCALE, RFT_EPI_DROPOUT, RFT_EPI_GEGLU,
-                                         RFT_EPI_COL_SCALE, RFT_EPI_MUL, RFT_EPI_MASK, RFT_EPI_DROPOUT, RFT_EPI_ADD};
+    static const rft_epi_kind kinds[] = {RFT_EPI_BIAS,    RFT_EPI_ADD,     RFT_EPI_MASK,      RFT_EPI_ROW_SCALE,
+                                         RFT_EPI_DROPOUT, RFT_EPI_GEGLU,   RFT_EPI_COL_SCALE, RFT_EPI_MUL,
+                                         RFT_EPI_MASK,    RFT_EPI_DROPOUT, RFT_EPI_ADD};
     scene s = {.n_op = sizeof kinds / sizeof *kinds, .m = 9, .batch = 2, .glu = true};
     fill_products(2.0f);
     for (int type = 0; type < 3; type++) {
@@ -325,9 +343,10 @@ static void ops_round_glu(void **state) {
 
 static void long_list(void **state) {
     (void)state;
-    static const rft_epi_kind kinds[RFT_MAX_EPI] = {
-        RFT_EPI_SCALE, RFT_EPI_BIAS, RFT_EPI_GELU_TANH, RFT_EPI_MUL, RFT_EPI_ADD, RFT_EPI_ROW_SCALE, RFT_EPI_COL_SCALE, RFT_EPI_SILU,
-        RFT_EPI_MASK, RFT_EPI_DROPOUT, RFT_EPI_BIAS, RFT_EPI_GELU, RFT_EPI_ADD, RFT_EPI_CLAMP, RFT_EPI_RELU, RFT_EPI_SCALE};
+    static const rft_epi_kind kinds[RFT_MAX_EPI] = {RFT_EPI_SCALE, RFT_EPI_BIAS,      RFT_EPI_GELU_TANH, RFT_EPI_MUL,
+                                                    RFT_EPI_ADD,   RFT_EPI_ROW_SCALE, RFT_EPI_COL_SCALE, RFT_EPI_SILU,
+                                                    RFT_EPI_MASK,  RFT_EPI_DROPOUT,   RFT_EPI_BIAS,      RFT_EPI_GELU,
+                                                    RFT_EPI_ADD,   RFT_EPI_CLAMP,     RFT_EPI_RELU,      RFT_EPI_SCALE};
     scene s = {.n_op = RFT_MAX_EPI, .m = 33, .batch = 1};
     fill_products(3.0f);
     for (uint32_t i = 0; i < s.n_op; i++) {
@@ -341,7 +360,8 @@ static void long_list(void **state) {
 static void operand_aliases_y(void **state) {
     (void)state;
     float y[14 * 40], residual[14 * 40];
-    const scene s = {.op = {op_of(RFT_EPI_ADD, RFT_F32, 0)}, .n_op = 1, .m = 14, .n = 37, .batch = 1, .y = RFT_F32, .rows = 14, .segments = 2};
+    const scene s = {
+        .op = {op_of(RFT_EPI_ADD, RFT_F32, 0)}, .n_op = 1, .m = 14, .n = 37, .batch = 1, .y = RFT_F32, .rows = 14, .segments = 2};
     rft__epi epi;
     fill_products(1.0f);
     assert_int_equal(rft__epi_make(&epi, s.op, 1, s.n, false, 1.0f, NULL), RFT_OK);
@@ -406,7 +426,8 @@ static void rounding_of_y(void **state) {
         const int l = i % n_level, type = 1 + i / n_level % 2, at = i / n_level / 2;
         float acc[16] = {cases[at].value};
         uint16_t y[16];
-        levels[l].tile(&(rft__epi_tile){.acc = acc, .rows = 1, .segments = 1, .epi = &epi, .y = y, .ldy = 16, .y_type = types[type]});
+        levels[l].tile(
+            &(rft__epi_tile){.acc = acc, .rows = 1, .segments = 1, .epi = &epi, .y = y, .ldy = 16, .y_type = types[type]});
         if (y[0] != (type == 1 ? cases[at].bf16 : cases[at].f16)) {
             fail_msg("%s: %a as %s is %04x", levels[l].name, (double)cases[at].value, rft__type_name(types[type]), y[0]);
         }
@@ -426,7 +447,8 @@ static void special_values(void **state) {
         float acc[16], y[16];
         memcpy(acc, inputs, sizeof acc);
         assert_int_equal(rft__epi_make(&epi, &op, 1, 16, false, 1.0f, NULL), RFT_OK);
-        levels[i % n_level].tile(&(rft__epi_tile){.acc = acc, .rows = 1, .segments = 1, .epi = &epi, .y = y, .ldy = 16, .y_type = RFT_F32});
+        levels[i % n_level].tile(
+            &(rft__epi_tile){.acc = acc, .rows = 1, .segments = 1, .epi = &epi, .y = y, .ldy = 16, .y_type = RFT_F32});
         assert_true(isnan(y[0]));
         for (int c = 1; c < 16; c++) {
             double value[2] = {(double)inputs[c], 0}, error[2] = {0, 0};
@@ -439,7 +461,14 @@ static void special_values(void **state) {
 /* About alpha of the elements fall, scaled survivors keep their value, and batches draw different numbers. */
 static void dropout_rate(void **state) {
     (void)state;
-    const scene s = {.op = {op_of(RFT_EPI_DROPOUT, 0, 0)}, .n_op = 1, .m = MAX_M, .n = MAX_N, .batch = 2, .y = RFT_F32, .rows = 14, .segments = 4};
+    const scene s = {.op = {op_of(RFT_EPI_DROPOUT, 0, 0)},
+                     .n_op = 1,
+                     .m = MAX_M,
+                     .n = MAX_N,
+                     .batch = 2,
+                     .y = RFT_F32,
+                     .rows = 14,
+                     .segments = 4};
     static float y[2][MAX_M][MAX_N];
     uint64_t seeds[2] = {7, 0};
     rft__epi epi;
