@@ -111,7 +111,7 @@ rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out
     if ((uintptr_t)bytes % 8 != 0) {
         RFT_FAIL(err, RFT_E_ARG, "bytes = %p is not aligned to 8", bytes);
     }
-    rft_model *m;
+    rft_model *m = NULL;
     RFT_TRY(create(&m, err));
     return finish(m, read_bytes(m, bytes, size, err), out);
 }
@@ -125,7 +125,7 @@ rft_status rft_model_open(const char *path, rft_model **out, rft_error *err) {
     if (!path || !out) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", path ? "out" : "path");
     }
-    rft_model *m;
+    rft_model *m = NULL;
     RFT_TRY(create(&m, err));
     return finish(m, read_file(m, path, err), out);
 }

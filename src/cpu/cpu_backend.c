@@ -11,8 +11,7 @@
 #include <string.h>
 
 /* The best of each entry over the levels in use. */
-static rft__isa_ops merged_ops(int level)
-{
+static rft__isa_ops merged_ops(int level) {
     rft__isa_ops ops = {0};
     for (int l = 0; l <= level; l++) {
         const rft__isa_ops *own = &rft__isa_at(l)->ops;
@@ -27,8 +26,7 @@ static rft__isa_ops merged_ops(int level)
 }
 
 /* Peak of an op in a profile at its highest thread count, or 0. */
-static double profile_peak(const rft_machine *m, const char *op)
-{
+static double profile_peak(const rft_machine *m, const char *op) {
     double best = 0.0;
     for (uint32_t i = 0; i < m->n_peaks && m->n_counts > 0; i++) {
         const double peak = strcmp(m->peaks[i].op, op) == 0 ? m->peaks[i].gflops[m->n_counts - 1] : 0.0;
@@ -37,8 +35,7 @@ static double profile_peak(const rft_machine *m, const char *op)
     return best;
 }
 
-static rft_status set_level(rft__device *d, const rft__device_options *o, rft_error *err)
-{
+static rft_status set_level(rft__device *d, const rft__device_options *o, rft_error *err) {
     if (o->as != NULL) {
         d->level = rft__isa_find(o->as->isa);
         const double fma = profile_peak(o->as, "fma_f32"), dot = profile_peak(o->as, "dot_bf16");
@@ -58,8 +55,7 @@ static rft_status set_level(rft__device *d, const rft__device_options *o, rft_er
     return RFT_OK;
 }
 
-static rft__topology topology_of(const rft_machine *as)
-{
+static rft__topology topology_of(const rft_machine *as) {
     rft__topology t = {.nodes = 1};
     for (uint32_t i = 0; i < as->n_levels; i++) {
         const uint64_t bytes = as->levels[i].bytes;
@@ -70,8 +66,7 @@ static rft__topology topology_of(const rft_machine *as)
     return t;
 }
 
-static void cpu_close(rft__device *d)
-{
+static void cpu_close(rft__device *d) {
     const rft__allocator a = d->allocator;
     if (d->pool != NULL) {
         rft__pool_free(d->pool);
@@ -79,8 +74,7 @@ static void cpu_close(rft__device *d)
     rft__release(&a, d, sizeof *d);
 }
 
-static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error *err)
-{
+static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error *err) {
     RFT_TRY(set_level(d, o, err));
     d->ops = merged_ops(d->level);
     if (o->as != NULL) {
@@ -93,8 +87,7 @@ static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error
     return rft__pool_create(&d->allocator, d->threads, o->ctx->parallel_for, o->ctx->user, &d->pool, err);
 }
 
-static rft_status cpu_open(const rft__device_options *o, rft__device **out, rft_error *err)
-{
+static rft_status cpu_open(const rft__device_options *o, rft__device **out, rft_error *err) {
     rft__device *d = rft__alloc(o->allocator, sizeof *d, _Alignof(rft__device));
     if (d == NULL) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for a device (%zu bytes)", sizeof *d);
@@ -109,8 +102,7 @@ static rft_status cpu_open(const rft__device_options *o, rft__device **out, rft_
     return RFT_OK;
 }
 
-static void cpu_describe(const rft__device *d, rft_device_info *info)
-{
+static void cpu_describe(const rft__device *d, rft_device_info *info) {
     info->threads = d->threads;
     info->nodes = d->topology.nodes;
     info->l1d = d->topology.l1d;
@@ -122,36 +114,31 @@ static void cpu_describe(const rft__device *d, rft_device_info *info)
 }
 
 /* What a packed weight's bytes depend on, besides n, k and batch. */
-static uint64_t cpu_weight_layout(const rft__matrix *w)
-{
+static uint64_t cpu_weight_layout(const rft__matrix *w) {
     const uint32_t facts[] = {1 /* version */, RFT__PANEL, (uint32_t)rft__panel_kr(w->elem), (uint32_t)w->elem, (uint32_t)w->glu};
     return rft__hash(rft__hash(RFT_HASH_SEED, "cpu panels", 10), facts, sizeof facts);
 }
 
-static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_error *err)
-{
+static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_error *err) {
     (void)err;
     *bytes = (size_t)rft__cpu_packed_bytes(w);
     return RFT_OK;
 }
 
-static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err)
-{
+static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err) {
     (void)stream;
     (void)err;
     rft__cpu_pack(d, w, source, data);
     return RFT_OK;
 }
 
-static rft_status cpu_weight_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err)
-{
+static rft_status cpu_weight_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err) {
     (void)err;
     rft__cpu_unpack(w, data, out, ld);
     return RFT_OK;
 }
 
-static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info)
-{
+static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info) {
     const rft__cpu_pick *pick = rft__cpu_pick_at(c, m);
     const rft__grid g = rft__cpu_grid(c, pick, m);
     const double k = (double)c->p.w.k;
@@ -165,8 +152,7 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
 
 static const char *cpu_choice_fallback(const rft__choice *c) { return c->fallback[0] != '\0' ? c->fallback : NULL; }
 
-uint32_t rft__cpu_kernel_count(void)
-{
+uint32_t rft__cpu_kernel_count(void) {
     int n = 0;
     for (int level = 0; level < rft__isa_count(); level++) {
         n += rft__isa_at(level)->n_kernels;
@@ -174,8 +160,7 @@ uint32_t rft__cpu_kernel_count(void)
     return (uint32_t)n;
 }
 
-rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info)
-{
+rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info) {
     int level = 0;
     while (i >= (uint32_t)rft__isa_at(level)->n_kernels) {
         i -= (uint32_t)rft__isa_at(level++)->n_kernels;

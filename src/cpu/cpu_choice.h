@@ -41,8 +41,7 @@ struct rft__choice {
     char fallback[160]; /* why a portable kernel serves, or empty */
 };
 
-static inline const rft__cpu_pick *rft__cpu_pick_at(const rft__choice *c, int64_t m)
-{
+static inline const rft__cpu_pick *rft__cpu_pick_at(const rft__choice *c, int64_t m) {
     int i = 0;
     while (i < c->n_range - 1 && m > c->range[i].m_last) {
         i++;
@@ -51,8 +50,7 @@ static inline const rft__cpu_pick *rft__cpu_pick_at(const rft__choice *c, int64_
 }
 
 /* Panels of 16 columns a batch; a GLU W has its gate and up panels in pairs. */
-static inline int64_t rft__cpu_panels(const rft__matrix *w)
-{
+static inline int64_t rft__cpu_panels(const rft__matrix *w) {
     return w->glu == RFT__GLU_NONE ? rft__ceil_div(w->n, RFT__PANEL) : 2 * rft__ceil_div(w->n / 2, RFT__PANEL);
 }
 

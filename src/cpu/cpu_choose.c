@@ -26,8 +26,7 @@ enum { MAX_CANDIDATES = 64 };
 
 static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 
-static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m)
-{
+static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
     const bool dot = k->x == RFT_BF16;
@@ -42,8 +41,7 @@ static double cost_at(const rft__device *d, const rft__problem *p, const candida
 }
 
 /* The highest level in use that has a kernel for that pair of panel types: lower ones only repeat it more slowly. */
-static int best_level(const rft__device *d, const rft__cpu_kernel *k)
-{
+static int best_level(const rft__device *d, const rft__cpu_kernel *k) {
     for (int level = d->level; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
         for (int i = 0; i < isa->n_kernels; i++) {
@@ -55,8 +53,7 @@ static int best_level(const rft__device *d, const rft__cpu_kernel *k)
     return -1;
 }
 
-static void refuse_types(const rft__problem *p, candidate *c)
-{
+static void refuse_types(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
     const bool unpacked = p->w_dynamic || p->w.view;
     if (k->x == RFT_BF16 && (p->x != RFT_BF16 || p->w.elem != RFT_BF16)) {
@@ -72,8 +69,7 @@ static void refuse_types(const rft__problem *p, candidate *c)
     }
 }
 
-static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m)
-{
+static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
     const bool unpacked = p->w_dynamic || p->w.view;
     candidate c = {.kernel = k, .panels = panels_of(k)};
     c.source = unpacked ? RFT__W_PACK : k->w == p->w.elem ? RFT__W_PANELS : RFT__W_DECODE;
@@ -88,8 +84,7 @@ static candidate judge(const rft__device *d, const rft__problem *p, const rft__c
 }
 
 /* All rows of all levels, best level first. forced: a kernel's name, or NULL. */
-static int list_candidates(const rft__device *d, const rft__problem *p, const char *forced, int64_t m, candidate *list)
-{
+static int list_candidates(const rft__device *d, const rft__problem *p, const char *forced, int64_t m, candidate *list) {
     int n = 0;
     for (int level = rft__isa_count() - 1; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
@@ -103,8 +98,7 @@ static int list_candidates(const rft__device *d, const rft__problem *p, const ch
 }
 
 /* The cheapest allowed one with the given x panel type (0: any), or NULL. */
-static const candidate *cheapest(const candidate *list, int n, int x)
-{
+static const candidate *cheapest(const candidate *list, int n, int x) {
     const candidate *best = NULL;
     for (int i = 0; i < n; i++) {
         if (list[i].reason[0] == '\0' && (x == 0 || (int)list[i].kernel->x == x) && (best == NULL || list[i].cost < best->cost)) {
@@ -115,8 +109,7 @@ static const candidate *cheapest(const candidate *list, int n, int x)
 }
 
 /* A batch-invariant plan must multiply alike at every m: it settles at one m whether bf16 pairs or f32 are multiplied. */
-static int invariant_class(const rft__device *d, const rft__problem *p, const char *forced)
-{
+static int invariant_class(const rft__device *d, const rft__problem *p, const char *forced) {
     candidate list[MAX_CANDIDATES];
     const candidate *best = cheapest(list, list_candidates(d, p, forced, 16, list), 0);
     return best != NULL ? (int)best->kernel->x : 0;
@@ -125,8 +118,7 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
 /* Blocking. A strip over kc takes an eighth of L2, since tiles read it from there at a few bytes a cycle and a long k spares
  * traffic of partial sums (kc 128, strip in L1: 101 GFLOP/s; kc 1024: 109; f32 14x32, m = 16..512, Zen 4). The held rows of X
  * over kc take half of L2, the partial sums of a chunk as much, from L2 or L3. */
-static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m)
-{
+static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
     const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2, whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
@@ -144,13 +136,11 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     return pick;
 }
 
-static bool same_pick(const rft__cpu_pick *a, const rft__cpu_pick *b)
-{
+static bool same_pick(const rft__cpu_pick *a, const rft__cpu_pick *b) {
     return a->kernel == b->kernel && a->source == b->source && a->kc == b->kc && a->mc == b->mc && a->nc == b->nc;
 }
 
-static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err)
-{
+static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err) {
     const int only = c->p.batch_invariant ? invariant_class(c->device, &c->p, forced) : 0;
     candidate list[MAX_CANDIDATES];
     int64_t m = c->p.m_min;
@@ -171,8 +161,7 @@ static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err
     return RFT_OK;
 }
 
-rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err)
-{
+rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err) {
     rft__choice *c = rft__alloc(&device->allocator, sizeof *c, _Alignof(rft__choice));
     if (c == NULL) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for a plan (%zu bytes)", sizeof *c);
@@ -195,13 +184,11 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
 
 void rft__cpu_choice_free(rft__device *device, rft__choice *choice) { rft__release(&device->allocator, choice, sizeof *choice); }
 
-static const char *source_text(rft__w_source s)
-{
+static const char *source_text(rft__w_source s) {
     return s == RFT__W_PANELS ? "reads packed panels" : s == RFT__W_DECODE ? "widens a strip of packed w at a time" : "packs a strip of w at a time";
 }
 
-void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text)
-{
+void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
     const rft__cpu_pick *pick = rft__cpu_pick_at(choice, m);
     const rft__grid g = rft__cpu_grid(choice, pick, m);
     candidate list[MAX_CANDIDATES];

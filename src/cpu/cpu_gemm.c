@@ -47,56 +47,47 @@ static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
 /* Rows of X held packed at a time, of `rows` to do. */
 static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
 
-static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k)
-{
+static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k) {
     return aligned(rft__panel_bytes(pick->kernel->x, 1, k) * held_rows(pick, rows));
 }
 
-static int64_t w_bytes(const rft__cpu_pick *pick)
-{
+static int64_t w_bytes(const rft__cpu_pick *pick) {
     return pick->source == RFT__W_PANELS ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
 }
 
-static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k)
-{
+static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k) {
     const int64_t one_tile = (int64_t)pick->kernel->mr * pick->panels;
     const int64_t sums = k <= pick->kc ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
     return aligned(rft__max(one_tile, sums) * RFT__PANEL * (int64_t)sizeof(float));
 }
 
-static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
-{
+static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     return x_bytes(pick, m, c->p.w.k) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
 }
 
-static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m)
-{
-    return g->kk == 1 ? 0 : aligned(g->kk * c->p.w.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL * (int64_t)sizeof(float));
+static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m) {
+    return g->kk == 1 ? 0 : aligned(g->kk * c->p.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL * (int64_t)sizeof(float));
 }
 
 /* Work too small to pay for a hand-off: about 2 us of one thread. */
-static bool is_tiny(const rft__choice *c, int64_t m)
-{
-    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.w.batch;
+static bool is_tiny(const rft__choice *c, int64_t m) {
+    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.batch;
     return products < 1e5 && rft__matrix_bytes(&c->p.w) < 3e4;
 }
 
-rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
-{
+rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const int unit = rft__cpu_unit(&c->p.w);
     const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
-    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr, rft__cpu_panels(&c->p.w) / unit * c->p.w.batch, c->p.w.k,
+    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr, rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k,
                           pick->kernel->kr, 512, split);
 }
 
-static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m)
-{
+static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const rft__grid g = rft__cpu_grid(c, pick, m);
     return (size_t)(c->device->threads * thread_bytes(c, pick, m) + partial_bytes(c, &g, m));
 }
 
-size_t rft__cpu_workspace(const rft__choice *c)
-{
+size_t rft__cpu_workspace(const rft__choice *c) {
     size_t most = 0;
     for (int64_t m = c->p.m_min; m <= rft__min(c->p.m_max, RFT__TABLE_M); m++) {
         const size_t bytes = workspace_at(c, rft__cpu_pick_at(c, m), m);
@@ -106,8 +97,7 @@ size_t rft__cpu_workspace(const rft__choice *c)
     return last > most ? last : most;
 }
 
-static buffers buffers_of(const job *j, int thread)
-{
+static buffers buffers_of(const job *j, int thread) {
     const rft__choice *c = j->choice;
     char *base = j->workspace + (size_t)thread * j->thread_bytes;
     char *w = base + x_bytes(j->pick, j->args->m, c->p.w.k);
@@ -123,19 +113,16 @@ typedef struct tiling {
 
 static tiling tile_rows(int64_t rows, int mr) { return (tiling){rows, rft__ceil_div(rows, mr)}; }
 
-static int64_t tile_start(const tiling *t, int64_t i)
-{
+static int64_t tile_start(const tiling *t, int64_t i) {
     const int64_t each = t->rows / t->count, more = t->rows % t->count;
     return i * each + rft__min(i, more);
 }
 
-static const char *x_source(const job *j, int64_t b, int64_t row)
-{
+static const char *x_source(const job *j, int64_t b, int64_t row) {
     return (const char *)j->args->x + (b * j->args->x_batch_stride + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
 
-static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst)
-{
+static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t first = tile_start(t, i), rows = tile_start(t, i + 1) - first;
         j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * (int64_t)rft__type_size(j->choice->p.x), j->x_row, j->x_k, (int)rows, (int)rows, k,
@@ -150,8 +137,7 @@ typedef struct strip {
     size_t stride; /* bytes from panel to panel */
 } strip;
 
-static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst, int64_t dst_stride)
-{
+static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst, int64_t dst_stride) {
     const rft__matrix *w = &j->choice->p.w;
     const int64_t size = (int64_t)rft__type_size(w->elem);
     for (int p = 0; p < panels; p++) {
@@ -163,13 +149,12 @@ static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64
     }
 }
 
-static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t k0)
-{
-    return j->w + (b * j->panels + panel) * j->panel_bytes + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
+static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t k0) {
+    const int64_t matrix = j->choice->p.w.batch == 1 ? 0 : b; /* one W may serve every batch */
+    return j->w + (matrix * j->panels + panel) * j->panel_bytes + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
 }
 
-static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc)
-{
+static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc) {
     if (j->pick->source == RFT__W_PANELS) {
         return (strip){packed_panel(j, b, panel, k0), (size_t)j->panel_bytes};
     }
@@ -197,8 +182,7 @@ typedef struct block {
     float *partial;     /* of this k part, or NULL */
 } block;
 
-static void finish_tile(const block *bl, float *acc, int rows, int panels, int64_t row, int64_t panel)
-{
+static void finish_tile(const block *bl, float *acc, int rows, int panels, int64_t row, int64_t panel) {
     const rft__choice *c = bl->j->choice;
     const rft_linear_args *args = bl->j->args;
     const rft__epi_tile tile = {.acc = acc,
@@ -217,8 +201,7 @@ static void finish_tile(const block *bl, float *acc, int rows, int panels, int64
 }
 
 /* Sums of a k part: [panel][row][16]. */
-static void keep_partial(const block *bl, const float *acc, int64_t rows, int panels, int64_t row, int64_t panel)
-{
+static void keep_partial(const block *bl, const float *acc, int64_t rows, int panels, int64_t row, int64_t panel) {
     const int64_t m = bl->j->args->m;
     for (int p = 0; p < panels; p++) {
         float *dst = bl->partial + ((bl->b * bl->j->panels + panel + p) * m + row) * RFT__PANEL;
@@ -230,19 +213,37 @@ static void keep_partial(const block *bl, const float *acc, int64_t rows, int pa
     }
 }
 
-/* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. ahead: the next strip. */
-static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *ahead)
-{
+/* A tile whose W comes from memory. The hardware follows each panel's stream; what it cannot know is where the next strip's
+ * streams begin, so the last few k fetch those (4 lines: +2..4 % at m = 1; fetching further ahead, or inside a panel, costs up
+ * to 20 % on Zen 4). */
+static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int64_t k, int rows, const char *x, const strip *s, float *acc,
+                          bool accumulate, const strip *next) {
+    enum { LEAD = 4 };
+    const int64_t lead = rft__min(LEAD, k), body = k - lead;
+    const char *w = s->w + rft__panel_bytes(kernel->w, RFT__PANEL, body);
+    tile(body, x, s->w, s->stride, acc, accumulate, s->w, s->stride);
+    tile(lead, x + rft__panel_bytes(kernel->x, rows, body), w, s->stride, acc, true, next->w, next->stride);
+}
+
+/* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. next: what the next
+ * strip reads; where several tiles share this one, one of them has the time to fetch it. */
+static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *next) {
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
     const strip s = strip_of(j, &bl->buf, bl->b, panel, panels, k, kc);
     const int64_t padded = rft__round_up(kc, kernel->kr), whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
-    const bool last = k + kc == bl->k1;
+    const bool last = k + kc == bl->k1, streams = j->pick->source == RFT__W_PANELS;
     for (int64_t t = 0; t < bl->tiles.count; t++) {
         const int64_t first = tile_start(&bl->tiles, t), rows = tile_start(&bl->tiles, t + 1) - first;
         float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
         const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
-        kernel->family->tile[panels - 1][rows - 1](padded, x, s.w, s.stride, acc, k > bl->k0, ahead->w + (size_t)(t % panels) * ahead->stride);
+        rft__tile_fn *tile = kernel->family->tile[panels - 1][rows - 1];
+        if (streams && bl->tiles.count == 1) {
+            run_streaming(tile, kernel, padded, (int)rows, x, &s, acc, k > bl->k0, next);
+        } else {
+            const strip ahead = t == bl->tiles.count - 1 ? *next : s;
+            tile(padded, x, s.w, s.stride, acc, k > bl->k0, ahead.w, ahead.stride);
+        }
         if (last && bl->partial != NULL) {
             keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);
         } else if (last) {
@@ -251,9 +252,8 @@ static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int
     }
 }
 
-/* Packed W that the next strip will read; elsewhere W is packed or widened into a buffer that is in cache already. */
-static strip strip_ahead(const block *bl, int64_t panel, int64_t k)
-{
+/* Packed W that the next strip reads; where W is packed at run time there is none, and the buffer stands in. */
+static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     const job *j = bl->j;
     if (j->pick->source == RFT__W_PACK) {
         return (strip){bl->buf.w, 0};
@@ -262,8 +262,7 @@ static strip strip_ahead(const block *bl, int64_t panel, int64_t k)
 }
 
 /* A chunk of nc panels over all of the block's k. */
-static void run_chunk(const block *bl, int64_t panel0, int64_t panel1)
-{
+static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
     const rft__cpu_pick *pick = bl->j->pick;
     const bool one_pass = bl->k1 - bl->k0 <= pick->kc;
     int64_t k = bl->k0;
@@ -271,16 +270,16 @@ static void run_chunk(const block *bl, int64_t panel0, int64_t panel1)
         const int64_t kc = rft__min(pick->kc, bl->k1 - k);
         for (int64_t panel = panel0; panel < panel1; panel += pick->panels) {
             const int panels = (int)rft__min(pick->panels, panel1 - panel);
-            const strip ahead = panel + panels < panel1 ? strip_ahead(bl, panel + panels, k) : strip_ahead(bl, panel0, rft__min(k + kc, bl->k1));
+            const bool end = panel + panels >= panel1;
+            const strip next = strip_ahead(bl, end ? panel0 : panel + panels, end ? k + kc : k);
             float *sums = one_pass ? NULL : bl->buf.acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
-            run_strip(bl, panel, panels, k, kc, sums, &ahead);
+            run_strip(bl, panel, panels, k, kc, sums, &next);
         }
         k += kc;
     } while (k < bl->k1);
 }
 
-static void run_block(block *bl, int64_t panel0, int64_t panel1)
-{
+static void run_block(block *bl, int64_t panel0, int64_t panel1) {
     const job *j = bl->j;
     if (j->x_in_place) {
         bl->x = x_source(j, bl->b, bl->row0) + bl->k0 * (int64_t)rft__type_size(j->choice->p.x);
@@ -294,8 +293,7 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1)
 }
 
 /* Rows row0..row1 and panels panel0..panel1 of batch b. */
-static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1, float *partial)
-{
+static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1, float *partial) {
     for (int64_t row = part->row0; row < part->row1; row += j->pick->mc) {
         const int64_t rows = rft__min(j->pick->mc, part->row1 - row);
         block bl = {.j = j,
@@ -310,13 +308,12 @@ static void run_matrix(const job *j, const buffers *buf, const rft__part *part, 
     }
 }
 
-static void run_part(const job *j, int i)
-{
+static void run_part(const job *j, int i) {
     const rft__part part = rft__grid_part(&j->grid, i);
     const buffers buf = buffers_of(j, i);
     const int unit = rft__cpu_unit(&j->choice->p.w);
     const int64_t panel1 = part.unit1 * unit;
-    const int64_t kk = i / (j->grid.n * j->grid.m), all = j->choice->p.w.batch * j->panels * j->args->m * RFT__PANEL;
+    const int64_t kk = i / (j->grid.n * j->grid.m), all = j->choice->p.batch * j->panels * j->args->m * RFT__PANEL;
     float *partial = j->partial != NULL ? j->partial + kk * all : NULL;
     for (int64_t panel = part.unit0 * unit; panel < panel1;) {
         const int64_t b = panel / j->panels, end = rft__min(panel1, (b + 1) * j->panels);
@@ -327,9 +324,8 @@ static void run_part(const job *j, int i)
 
 /* ---- K split: the second hand-off adds the parts in ascending k and finishes the tiles ---- */
 
-static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels)
-{
-    const int64_t m = j->args->m, all = j->choice->p.w.batch * j->panels * m * RFT__PANEL;
+static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels) {
+    const int64_t m = j->args->m, all = j->choice->p.batch * j->panels * m * RFT__PANEL;
     const int step = j->pick->kernel->mr;
     const block bl = {.j = j, .b = b};
     for (int64_t row = 0; row < m; row += step) {
@@ -348,8 +344,7 @@ static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t p
     }
 }
 
-static void reduce_part(const job *j, int i)
-{
+static void reduce_part(const job *j, int i) {
     const int unit = rft__cpu_unit(&j->choice->p.w);
     const rft__grid g = {.units = j->grid.units, .m = 1, .n = rft__grid_parts(&j->grid), .kk = 1, .row_step = 1, .k_step = 1};
     const rft__part part = rft__grid_part(&g, i);
@@ -368,8 +363,7 @@ typedef struct job_list {
     int phase;
 } job_list;
 
-static void run_item(void *arg, int i)
-{
+static void run_item(void *arg, int i) {
     const job_list *list = arg;
     for (uint32_t l = 0; l < list->count; l++) {
         const job *j = list->jobs + l;
@@ -384,13 +378,11 @@ static void run_item(void *arg, int i)
     }
 }
 
-static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick)
-{
+static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick) {
     return pick->source == RFT__W_PACK || args->weight == NULL ? args->w : args->weight->data;
 }
 
-static job make_job(const rft__run *run)
-{
+static job make_job(const rft__run *run) {
     const rft__choice *c = run->choice;
     const rft_linear_args *args = run->args;
     const rft__problem *p = &c->p;
@@ -426,8 +418,7 @@ static job make_job(const rft__run *run)
     return j;
 }
 
-rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err)
-{
+rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err) {
     (void)err;
     job_list list;
     list.count = count;

@@ -18,8 +18,10 @@
 enum { RFT__PANEL = 16, RFT__MAX_ROWS = 16, RFT__MAX_PANELS = 4 };
 
 /* One register tile over k (a multiple of KR, or the rest of a padded panel): acc[rows][16 * panels] (+)= x * w.
- * w_stride: bytes from one W panel to the next. ahead: memory that a later call will read, fetched meanwhile a line a k; never faults. */
-typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const void *ahead);
+ * w_stride: bytes from one W panel to the next. ahead: packed W that a later call will read: a line of each panel, ahead_stride
+ * apart, is fetched to L2 with each 64 bytes of w. It need not be readable. */
+typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const void *ahead,
+                          size_t ahead_stride);
 
 /* All register tiles of one pair of panel types on one ISA: tile[panels - 1][rows - 1], NULL beyond the register file. */
 typedef struct rft__family {
@@ -61,8 +63,7 @@ typedef struct rft__isa {
 static inline int rft__panel_kr(rft_type type) { return type == RFT_BF16 ? 2 : 1; }
 
 /* Bytes of k (rounded up to KR) in a panel of that type and width. */
-static inline int64_t rft__panel_bytes(rft_type type, int width, int64_t k)
-{
+static inline int64_t rft__panel_bytes(rft_type type, int width, int64_t k) {
     return type == RFT_F32 ? 4 * width * k : type == RFT_F16 ? 2 * width * k : 4 * width * ((k + 1) / 2);
 }
 

@@ -7,8 +7,7 @@
 #include "cpu/ref/pack_ref.h"
 #include "format/format.h"
 
-void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns)
-{
+void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns) {
     int64_t column = panel * RFT__PANEL, width = w->n;
     *first = column;
     *step = 1;
@@ -33,8 +32,7 @@ typedef struct pack_job {
     char *data;
 } pack_job;
 
-static void pack_panel(const pack_job *job, int64_t index)
-{
+static void pack_panel(const pack_job *job, int64_t index) {
     const rft__matrix *w = job->w;
     const int64_t panels = rft__cpu_panels(w), size = (int64_t)rft__type_size(w->elem);
     int64_t first = 0, step = 0;
@@ -44,8 +42,7 @@ static void pack_panel(const pack_job *job, int64_t index)
     job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, job->data + index * panel_bytes(w));
 }
 
-static void pack_slab(void *arg, int i)
-{
+static void pack_slab(void *arg, int i) {
     const pack_job *job = arg;
     const int unit = rft__cpu_unit(job->w);
     const int64_t units = rft__cpu_panels(job->w) / unit * job->w->batch;
@@ -56,15 +53,13 @@ static void pack_slab(void *arg, int i)
     }
 }
 
-void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data)
-{
+void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data) {
     pack_job job = {device, w, source, data};
     rft__pool_run(device->pool, device->threads, pack_slab, &job);
 }
 
 /* A view is W as its owner stores it. */
-static void unpack_view(const rft__matrix *w, const char *data, float *out, int64_t ld)
-{
+static void unpack_view(const rft__matrix *w, const char *data, float *out, int64_t ld) {
     const rft__format *format = rft__format_find(w->elem);
     for (int64_t row = 0; row < w->n * w->batch; row++) {
         const int64_t start = row / w->n * w->batch_stride + row % w->n * w->n_stride;
@@ -74,8 +69,7 @@ static void unpack_view(const rft__matrix *w, const char *data, float *out, int6
     }
 }
 
-void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld)
-{
+void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld) {
     if (w->view) {
         unpack_view(w, data, out, ld);
         return;

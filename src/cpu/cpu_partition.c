@@ -7,22 +7,19 @@
 #include "base/alloc.h"
 
 /* Bounds of part i of `parts` over total items cut at multiples of step: the first parts take one step more. */
-static int64_t cut(int64_t total, int64_t step, int parts, int i)
-{
+static int64_t cut(int64_t total, int64_t step, int parts, int i) {
     const int64_t steps = rft__ceil_div(total, step), each = steps / parts, more = steps % parts;
     return rft__min(total, (i * each + rft__min(i, more)) * step);
 }
 
 /* Time of the longest part in units of one row times one unit: its product, the packing of its rows of X (a row costs about
  * as much as an eighth of a unit) and its panels of W, streamed or widened once (about a row and a half each). */
-static int64_t cost(int64_t row_steps, int64_t row_step, int64_t units, int m, int n)
-{
+static int64_t cost(int64_t row_steps, int64_t row_step, int64_t units, int m, int n) {
     const int64_t rows = rft__ceil_div(row_steps, m) * row_step, part_units = rft__ceil_div(units, n);
     return 8 * rows * part_units + rows + 12 * part_units;
 }
 
-rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split)
-{
+rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split) {
     rft__grid g = {.rows = rows, .units = units, .k = k, .row_step = row_step, .k_step = k_step, .m = 1, .n = 1, .kk = 1};
     const int64_t row_steps = rft__ceil_div(rows, row_step);
     int64_t best = INT64_MAX;
@@ -43,8 +40,7 @@ rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t un
 
 int rft__grid_parts(const rft__grid *g) { return g->m * g->n * g->kk; }
 
-rft__part rft__grid_part(const rft__grid *g, int i)
-{
+rft__part rft__grid_part(const rft__grid *g, int i) {
     const int n = i % g->n, m = i / g->n % g->m, kk = i / (g->n * g->m);
     return (rft__part){
         .row0 = cut(g->rows, g->row_step, g->m, m),

@@ -14,8 +14,7 @@
 enum { RATE_K = 128, RATE_ROUNDS = 16, RATE_CALLS = 4 };
 
 /* The level's largest tile over that pair of panel types, or NULL. */
-static const rft__cpu_kernel *largest(rft_type x, rft_type w)
-{
+static const rft__cpu_kernel *largest(rft_type x, rft_type w) {
     const rft__cpu_kernel *best = NULL;
     for (int level = 0; level <= rft__isa_here(); level++) {
         const rft__isa *isa = rft__isa_at(level);
@@ -30,15 +29,14 @@ static const rft__cpu_kernel *largest(rft_type x, rft_type w)
 }
 
 /* Multiplications a second: the best of some rounds, since only interruptions add time. */
-static double rate(const rft__cpu_kernel *kernel, float *x, float *w, float *acc)
-{
+static double rate(const rft__cpu_kernel *kernel, float *x, float *w, float *acc) {
     rft__tile_fn *tile = kernel->family->tile[kernel->nr / RFT__PANEL - 1][kernel->mr - 1];
     const size_t stride = (size_t)rft__panel_bytes(kernel->w, RFT__PANEL, RATE_K);
     double best = 1e9;
     for (int round = 0; round < RATE_ROUNDS; round++) {
         const double start = rft__now();
         for (int call = 0; call < RATE_CALLS; call++) {
-            tile(RATE_K, x, w, stride, acc, true, w);
+            tile(RATE_K, x, w, stride, acc, true, w, 0);
         }
         const double seconds = rft__now() - start;
         best = seconds < best ? seconds : best;
@@ -49,15 +47,13 @@ static double rate(const rft__cpu_kernel *kernel, float *x, float *w, float *acc
 static double measured = 0.0;
 static pthread_once_t measured_once = PTHREAD_ONCE_INIT;
 
-static void measure(void)
-{
+static void measure(void) {
     static _Alignas(64) float x[RATE_K * RFT__MAX_ROWS], w[RATE_K * RFT__PANEL * RFT__MAX_PANELS], acc[RFT__MAX_ROWS * RFT__PANEL * RFT__MAX_PANELS];
     const rft__cpu_kernel *dot = largest(RFT_BF16, RFT_BF16), *fma = largest(RFT_F32, RFT_F32);
     measured = dot != NULL ? rate(dot, x, w, acc) / rate(fma, x, w, acc) : 0.0;
 }
 
-double rft__dot_rate_here(void)
-{
+double rft__dot_rate_here(void) {
     pthread_once(&measured_once, measure);
     return measured;
 }

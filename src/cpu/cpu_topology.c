@@ -11,14 +11,12 @@
 #if defined(RFT_HAVE_HWLOC)
 #include <hwloc.h>
 
-static uint64_t cache_size(hwloc_topology_t t, hwloc_obj_type_t type)
-{
+static uint64_t cache_size(hwloc_topology_t t, hwloc_obj_type_t type) {
     const hwloc_obj_t cache = hwloc_get_obj_by_type(t, type, 0);
     return cache != NULL && cache->attr != NULL ? cache->attr->cache.size : 0;
 }
 
-static rft__topology discover(void)
-{
+static rft__topology discover(void) {
     rft__topology found = {.nodes = 1};
     hwloc_topology_t t;
     if (hwloc_topology_init(&t) != 0) {
@@ -33,14 +31,12 @@ static rft__topology discover(void)
     return found;
 }
 #else
-static uint64_t cache_size(int name)
-{
+static uint64_t cache_size(int name) {
     const long size = sysconf(name);
     return size > 0 ? (uint64_t)size : 0;
 }
 
-static rft__topology discover(void)
-{
+static rft__topology discover(void) {
     return (rft__topology){cache_size(_SC_LEVEL1_DCACHE_SIZE), cache_size(_SC_LEVEL2_CACHE_SIZE), cache_size(_SC_LEVEL3_CACHE_SIZE), 1};
 }
 #endif
@@ -50,14 +46,12 @@ static pthread_once_t here_once = PTHREAD_ONCE_INIT;
 
 static void find_here(void) { here = discover(); }
 
-rft__topology rft__topology_here(void)
-{
+rft__topology rft__topology_here(void) {
     pthread_once(&here_once, find_here);
     return here;
 }
 
-static uint64_t cgroup_limit(const char *path)
-{
+static uint64_t cgroup_limit(const char *path) {
     unsigned long long limit = 0;
     FILE *f = fopen(path, "re");
     if (f == NULL) {
@@ -68,8 +62,7 @@ static uint64_t cgroup_limit(const char *path)
     return fields == 1 ? limit : UINT64_MAX;
 }
 
-uint64_t rft__memory_bytes(void)
-{
+uint64_t rft__memory_bytes(void) {
     uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
     static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

@@ -17,8 +17,7 @@ typedef struct features {
     uint64_t xcr0;
 } features;
 
-static features read_features(void)
-{
+static features read_features(void) {
     features f = {0};
     uint32_t a = 0, b = 0, c = 0, d = 0;
     if (__get_cpuid(1, &a, &b, &f.leaf1_ecx, &d) && (f.leaf1_ecx & bit_OSXSAVE)) {
@@ -32,15 +31,13 @@ static features read_features(void)
     return f;
 }
 
-static bool has_avx2(const features *f)
-{
+static bool has_avx2(const features *f) {
     const uint32_t need1 = bit_AVX | bit_FMA | bit_F16C;
     return (f->xcr0 & 0x6) == 0x6 && (f->leaf1_ecx & need1) == need1 && (f->leaf7_ebx & bit_AVX2);
 }
 
 /* F, BW, DQ, VL and VNNI: Cascade Lake on. */
-static bool has_avx512(const features *f)
-{
+static bool has_avx512(const features *f) {
     const uint32_t need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     return has_avx2(f) && (f->xcr0 & 0xe6) == 0xe6 && (f->leaf7_ebx & need) == need && (f->leaf7_ecx & bit_AVX512VNNI);
 }
@@ -68,8 +65,7 @@ int rft__isa_count(void) { return (int)(sizeof levels / sizeof *levels); }
 
 const rft__isa *rft__isa_at(int level) { return levels[level]; }
 
-int rft__isa_find(const char *name)
-{
+int rft__isa_find(const char *name) {
     for (int i = 0; i < rft__isa_count(); i++) {
         if (strcmp(levels[i]->name, name) == 0) {
             return i;
@@ -78,8 +74,7 @@ int rft__isa_find(const char *name)
     return -1;
 }
 
-int rft__isa_here(void)
-{
+int rft__isa_here(void) {
     const features features_here = read_features();
     const features *f = &features_here;
     int level = -1;
@@ -93,14 +88,12 @@ int rft__isa_here(void)
     return level;
 }
 
-bool rft__isa_available(const char *name)
-{
+bool rft__isa_available(const char *name) {
     const int level = rft__isa_find(name);
     return level >= 0 && level <= rft__isa_here();
 }
 
-int rft__isa_cap(const char *cap)
-{
+int rft__isa_cap(const char *cap) {
     const char *name = cap != NULL ? cap : rft__env_text("RFT_MAX_ISA");
     const int here = rft__isa_here();
     if (name == NULL) {
@@ -110,23 +103,21 @@ int rft__isa_cap(const char *cap)
     return level < here ? level : here;
 }
 
-const char *rft__cpu_isa_built(void)
-{
-    return ""
+const char *rft__cpu_isa_built(void) {
+    static const char with_comma[] = ""
 #define ISA(name, predicate) "," #name
 #include "cpu/isa.def"
 #undef ISA
-           + 1;
+        ;
+    return &with_comma[1];
 }
 
-const char *rft__cpu_isa_here(void)
-{
+const char *rft__cpu_isa_here(void) {
     const int cap = rft__isa_cap(NULL);
     return levels[cap >= 0 ? cap : rft__isa_here()]->name;
 }
 
-void rft__cpu_name(char *buf, size_t cap)
-{
+void rft__cpu_name(char *buf, size_t cap) {
     char brand[49] = "unknown";
 #if defined(__x86_64__)
     uint32_t *words = (uint32_t[12]){0};

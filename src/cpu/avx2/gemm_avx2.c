@@ -13,16 +13,14 @@
 enum { AVX2_ROWS = 6, AVX2_VECTORS = 8 };
 typedef __m256 rft__acc[AVX2_ROWS][AVX2_VECTORS];
 
-RFT_INLINE void load_acc(rft__acc c, int rows, int vectors, const float *acc, bool accumulate)
-{
+RFT_INLINE void load_acc(rft__acc c, int rows, int vectors, const float *acc, bool accumulate) {
     RFT_UNROLL
     for (int i = 0; i < rows * vectors; i++) {
         c[i / vectors][i % vectors] = accumulate ? _mm256_loadu_ps(acc + i * 8) : _mm256_setzero_ps();
     }
 }
 
-RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc)
-{
+RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc) {
     RFT_UNROLL
     for (int i = 0; i < rows * vectors; i++) {
         _mm256_storeu_ps(acc + i * 8, c[i / vectors][i % vectors]);
@@ -30,8 +28,7 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc)
 }
 
 /* The eight columns of vector v at one k, widened; half: which k of a bf16 pair. */
-RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, int half)
-{
+RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, int half) {
     const char *panel = w + (size_t)(v / 2) * w_stride;
     if (type == RFT_F32) {
         return _mm256_loadu_ps((const float *)panel + v % 2 * 8);
@@ -44,8 +41,7 @@ RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, i
 }
 
 /* One k. Few rows: all x in registers, W streamed through one; many rows: the reverse. */
-RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const float *x, const char *w, size_t w_stride, int half)
-{
+RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const float *x, const char *w, size_t w_stride, int half) {
     if (rows <= 3) {
         __m256 xk[3];
         RFT_UNROLL
@@ -72,13 +68,15 @@ RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const flo
 }
 
 RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                     const char *ahead)
-{
+                     const char *ahead, size_t ahead_stride) {
     const int step_k = type == RFT_BF16 ? 2 : 1;
     rft__acc c;
     load_acc(c, rows, 2 * panels, acc, accumulate);
     for (int64_t i = 0; i < k; i += step_k) {
-        _mm_prefetch(ahead + i * 64, _MM_HINT_T1);
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+        }
         step(c, type, rows, 2 * panels, x, w, w_stride, 0);
         if (type == RFT_BF16) {
             RFT_NO_HOIST();
@@ -86,6 +84,7 @@ RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float
         }
         x += step_k * rows;
         w += type == RFT_F16 ? 32 : 64;
+        ahead += type == RFT_F16 ? 32 : 64;
     }
     store_acc(c, rows, 2 * panels, acc);
 }

@@ -16,8 +16,7 @@
 
 typedef __m512 rft__acc[RFT__MAX_ROWS][RFT__MAX_PANELS];
 
-RFT_INLINE void load_acc(rft__acc c, int rows, int panels, const float *acc, bool accumulate)
-{
+RFT_INLINE void load_acc(rft__acc c, int rows, int panels, const float *acc, bool accumulate) {
     RFT_UNROLL
     for (int i = 0; i < rows; i++) {
         RFT_UNROLL
@@ -27,8 +26,7 @@ RFT_INLINE void load_acc(rft__acc c, int rows, int panels, const float *acc, boo
     }
 }
 
-RFT_INLINE void store_acc(rft__acc c, int rows, int panels, float *acc)
-{
+RFT_INLINE void store_acc(rft__acc c, int rows, int panels, float *acc) {
     RFT_UNROLL
     for (int i = 0; i < rows; i++) {
         RFT_UNROLL
@@ -39,8 +37,7 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int panels, float *acc)
 }
 
 /* One k of the tile. */
-RFT_INLINE void step(rft__acc c, int rows, int panels, const float *x, const __m512 *w)
-{
+RFT_INLINE void step(rft__acc c, int rows, int panels, const float *x, const __m512 *w) {
     RFT_UNROLL
     for (int i = 0; i < rows; i++) {
         const __m512 xi = _mm512_set1_ps(x[i]);
@@ -51,8 +48,15 @@ RFT_INLINE void step(rft__acc c, int rows, int panels, const float *x, const __m
     }
 }
 
-RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead)
-{
+/* The line of each panel that a call to come will read. */
+RFT_INLINE void fetch(int panels, const char *ahead, size_t ahead_stride) {
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+    }
+}
+
+RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
     for (int64_t i = 0; i < k; i++) {
@@ -61,36 +65,45 @@ RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const 
         for (int p = 0; p < panels; p++) {
             wk[p] = _mm512_loadu_ps(w + (size_t)p * w_stride);
         }
-        _mm_prefetch(ahead + i * 64, _MM_HINT_T1);
+        fetch(panels, ahead, ahead_stride);
         step(c, rows, panels, x, wk);
         x += rows;
         w += 64;
+        ahead += 64;
     }
     store_acc(c, rows, panels, acc);
 }
 
-RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead)
-{
+RFT_INLINE void step_f16(rft__acc c, int rows, int panels, const float *x, const char *w, size_t w_stride) {
+    __m512 wk[RFT__MAX_PANELS];
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        wk[p] = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(w + (size_t)p * w_stride)));
+    }
+    step(c, rows, panels, x, wk);
+}
+
+RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
-    for (int64_t i = 0; i < k; i++) {
-        __m512 wk[RFT__MAX_PANELS];
-        RFT_UNROLL
-        for (int p = 0; p < panels; p++) {
-            wk[p] = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(w + (size_t)p * w_stride)));
-        }
-        _mm_prefetch(ahead + i * 64, _MM_HINT_T1);
-        step(c, rows, panels, x, wk);
-        x += rows;
-        w += 32;
+    for (int64_t i = 0; i < k / 2; i++) {
+        fetch(panels, ahead, ahead_stride);
+        step_f16(c, rows, panels, x, w, w_stride);
+        RFT_NO_HOIST();
+        step_f16(c, rows, panels, x + rows, w + 32, w_stride);
+        x += 2 * rows;
+        w += 64;
+        ahead += 64;
+    }
+    if (k % 2 != 0) {
+        step_f16(c, rows, panels, x, w, w_stride);
     }
     store_acc(c, rows, panels, acc);
 }
 
 /* A lane of a bf16 panel holds k in its low half and k + 1 in its high half: f32 by a shift and by a masked
  * load (which the compiler cannot merge with the first load, and so spill; no register holds a mask constant). */
-RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead)
-{
+RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
     for (int64_t i = 0; i < k; i += 2) {
@@ -99,7 +112,7 @@ RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const
         for (int p = 0; p < panels; p++) {
             wk[p] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(w + (size_t)p * w_stride), 16));
         }
-        _mm_prefetch(ahead + i * 64, _MM_HINT_T1);
+        fetch(panels, ahead, ahead_stride);
         step(c, rows, panels, x, wk);
         RFT_NO_HOIST();
         RFT_UNROLL
@@ -109,6 +122,7 @@ RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const
         step(c, rows, panels, x + rows, wk);
         x += 2 * rows;
         w += 64;
+        ahead += 64;
     }
     store_acc(c, rows, panels, acc);
 }

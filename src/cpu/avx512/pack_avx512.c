@@ -15,8 +15,7 @@
 /* Elements of a row as 32-bit lanes: the first n <= 16 from p, the rest zero. A pair lane is two bf16; n counts elements / lane. */
 typedef enum { LANE_F32, LANE_F16, LANE_BF16, LANE_PAIR } lane_kind;
 
-RFT_INLINE __m512i load_lanes(lane_kind kind, const void *p, int n)
-{
+RFT_INLINE __m512i load_lanes(lane_kind kind, const void *p, int n) {
     const __mmask16 m = (__mmask16)((1u << n) - 1);
     switch (kind) {
     case LANE_F32:
@@ -29,8 +28,7 @@ RFT_INLINE __m512i load_lanes(lane_kind kind, const void *p, int n)
     }
 }
 
-RFT_INLINE void transpose16(__m512i r[16])
-{
+RFT_INLINE void transpose16(__m512i r[16]) {
     __m512i t[16];
     RFT_UNROLL
     for (int i = 0; i < 8; i++) {
@@ -62,8 +60,7 @@ RFT_INLINE void transpose16(__m512i r[16])
 }
 
 /* One block of 16 lanes of k from `rows` rows, the last with only `lanes` of them. */
-RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst, bool last)
-{
+RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst, bool last) {
     __m512i r[16];
     RFT_UNROLL
     for (int i = 0; i < 16; i++) {
@@ -84,8 +81,7 @@ RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, i
 }
 
 /* K-contiguous rows: lanes of 32 bits hold one element, or a pair. Blocks but the last are stored whole. */
-RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, int lane_bytes, int rows, int width, int64_t lanes, uint32_t *dst)
-{
+RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, int lane_bytes, int rows, int width, int64_t lanes, uint32_t *dst) {
     int64_t i = 0;
     for (; i + 32 <= lanes; i += 16) {
         pack_block(kind, src + i * lane_bytes, row_bytes, rows, width, 16, dst + i * width, false);
@@ -96,8 +92,7 @@ RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, in
 }
 
 /* MN-contiguous rows: one load, one store a k. */
-RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, int rows, int width, int64_t k, float *dst)
-{
+RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, int rows, int width, int64_t k, float *dst) {
     const __mmask16 m = (__mmask16)((1u << width) - 1);
     for (int64_t i = 0; i < k; i++) {
         _mm512_mask_storeu_epi32(dst + i * width, m, load_lanes(kind, src + i * k_bytes, rows));
@@ -105,8 +100,7 @@ RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, i
 }
 
 RFT_INLINE void pack_f32(lane_kind kind, int size, rft__pack_fn *otherwise, const void *src, int64_t row_stride, int64_t k_stride, int rows,
-                         int width, int64_t k, void *dst)
-{
+                         int width, int64_t k, void *dst) {
     if (k_stride == 1) {
         pack_rows(kind, src, row_stride * size, size, rows, width, k, dst);
     } else if (row_stride == 1) {
@@ -116,24 +110,20 @@ RFT_INLINE void pack_f32(lane_kind kind, int size, rft__pack_fn *otherwise, cons
     }
 }
 
-void rft__pack_f32_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst)
-{
+void rft__pack_f32_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) {
     pack_f32(LANE_F32, 4, rft__pack_f32_ref, src, row_stride, k_stride, rows, width, k, dst);
 }
 
-void rft__pack_f16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst)
-{
+void rft__pack_f16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) {
     pack_f32(LANE_F16, 2, rft__pack_f16_ref, src, row_stride, k_stride, rows, width, k, dst);
 }
 
-void rft__pack_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst)
-{
+void rft__pack_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) {
     pack_f32(LANE_BF16, 2, rft__pack_bf16_ref, src, row_stride, k_stride, rows, width, k, dst);
 }
 
 /* Two k rows of 16-bit elements become one row of pairs. */
-static void pair_columns(const char *src, int64_t k_bytes, int rows, int width, int64_t k, uint32_t *dst)
-{
+static void pair_columns(const char *src, int64_t k_bytes, int rows, int width, int64_t k, uint32_t *dst) {
     const __mmask16 m = (__mmask16)((1u << rows) - 1), store = (__mmask16)((1u << width) - 1);
     for (int64_t i = 0; i < k; i += 2) {
         const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, src + i * k_bytes));
@@ -143,8 +133,7 @@ static void pair_columns(const char *src, int64_t k_bytes, int rows, int width, 
     }
 }
 
-void rft__pack_same_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst)
-{
+void rft__pack_same_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) {
     if (k_stride == 1) {
         pack_rows(LANE_PAIR, src, row_stride * 2, 4, rows, width, k / 2, dst);
         if (k % 2 != 0) {
@@ -157,15 +146,13 @@ void rft__pack_same_bf16_avx512(const void *src, int64_t row_stride, int64_t k_s
     }
 }
 
-void rft__decode_f16_avx512(const void *panel, int64_t k, float *dst)
-{
+void rft__decode_f16_avx512(const void *panel, int64_t k, float *dst) {
     for (int64_t i = 0; i < k; i++) {
         _mm512_storeu_ps(dst + i * 16, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)panel + i)));
     }
 }
 
-void rft__decode_bf16_avx512(const void *panel, int64_t k, float *dst)
-{
+void rft__decode_bf16_avx512(const void *panel, int64_t k, float *dst) {
     const __m512i *pair = panel;
     for (int64_t i = 0; i < k / 2; i++) {
         const __m512i v = _mm512_loadu_si512(pair + i);

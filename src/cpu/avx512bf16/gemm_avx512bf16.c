@@ -9,11 +9,11 @@
 #include "cpu/tile_family.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 typedef __m512 rft__acc[RFT__MAX_ROWS][RFT__MAX_PANELS];
 
-RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead)
-{
+RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
     rft__acc c;
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {
@@ -25,10 +25,15 @@ RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const c
         for (int p = 0; p < panels; p++) {
             wk[p] = (__m512bh)_mm512_loadu_si512(w + (size_t)p * w_stride);
         }
-        _mm_prefetch(ahead + i * 64, _MM_HINT_T1);
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+        }
         RFT_UNROLL
         for (int r = 0; r < rows; r++) {
-            const __m512bh xr = (__m512bh)_mm512_castps_si512(_mm512_set1_ps(((const float *)x)[r]));
+            int32_t pair; /* x may be aligned to 2 bytes only */
+            memcpy(&pair, x + 4 * r, sizeof pair);
+            const __m512bh xr = (__m512bh)_mm512_set1_epi32(pair);
             RFT_UNROLL
             for (int p = 0; p < panels; p++) {
                 c[r][p] = _mm512_dpbf16_ps(c[r][p], xr, wk[p]);
@@ -36,6 +41,7 @@ RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const c
         }
         x += 4 * rows;
         w += 64;
+        ahead += 64;
     }
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {

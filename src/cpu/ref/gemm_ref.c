@@ -9,8 +9,7 @@
 #include <string.h>
 
 /* Column j of a panel at offset half (of a bf16 pair) of one step. */
-RFT_INLINE float load_w(rft_type type, const char *w, int j, int half)
-{
+RFT_INLINE float load_w(rft_type type, const char *w, int j, int half) {
     if (type == RFT_F32) {
         return ((const float *)w)[j];
     }
@@ -19,10 +18,10 @@ RFT_INLINE float load_w(rft_type type, const char *w, int j, int half)
 }
 
 RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                     const char *ahead)
-{
+                     const char *ahead, size_t ahead_stride) {
     const int kr = type == RFT_BF16 ? 2 : 1;
     (void)ahead;
+    (void)ahead_stride;
     if (!accumulate) {
         memset(acc, 0, (size_t)(rows * panels) * RFT__PANEL * sizeof *acc);
     }

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-RFT_INLINE float load(rft_type type, const void *src, int64_t i)
-{
+RFT_INLINE float load(rft_type type, const void *src, int64_t i) {
     switch (type) {
     case RFT_F32:
         return ((const float *)src)[i];
@@ -22,8 +21,7 @@ RFT_INLINE float load(rft_type type, const void *src, int64_t i)
     }
 }
 
-RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, float *dst)
-{
+RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, float *dst) {
     for (int64_t i = 0; i < k; i++) {
         for (int r = 0; r < width; r++) {
             dst[i * width + r] = r < rows ? load(type, src, r * row_stride + i * k_stride) : 0.0f;
@@ -31,8 +29,7 @@ RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64
     }
 }
 
-RFT_INLINE void same_16(int kr, const uint16_t *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, uint16_t *dst)
-{
+RFT_INLINE void same_16(int kr, const uint16_t *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, uint16_t *dst) {
     for (int64_t i = 0; i < k + k % kr; i++) {
         for (int r = 0; r < width; r++) {
             dst[(i / kr * width + r) * kr + i % kr] = r < rows && i < k ? src[r * row_stride + i * k_stride] : 0;
@@ -53,15 +50,13 @@ RFT_PACK(same_bf16, same_16(2, src, row_stride, k_stride, rows, width, k, dst))
 
 void rft__decode_f32_ref(const void *panel, int64_t k, float *dst) { memcpy(dst, panel, (size_t)k * RFT__PANEL * sizeof *dst); }
 
-void rft__decode_f16_ref(const void *panel, int64_t k, float *dst)
-{
+void rft__decode_f16_ref(const void *panel, int64_t k, float *dst) {
     for (int64_t i = 0; i < k * RFT__PANEL; i++) {
         dst[i] = load(RFT_F16, panel, i);
     }
 }
 
-void rft__decode_bf16_ref(const void *panel, int64_t k, float *dst)
-{
+void rft__decode_bf16_ref(const void *panel, int64_t k, float *dst) {
     for (int64_t i = 0; i < k; i++) {
         for (int j = 0; j < RFT__PANEL; j++) {
             dst[i * RFT__PANEL + j] = load(RFT_BF16, panel, (i / 2 * RFT__PANEL + j) * 2 + i % 2);
