@@ -132,16 +132,20 @@ int rft__cpus_available(void) {
     return quota > 0 && quota < allowed ? quota : allowed;
 }
 
-int rft__cpus_avoid(pthread_t thread, int before) {
+int rft__cpus_avoid(pthread_t thread, int before, int cpu) {
     cpu_set_t set;
-    const int cpu = sched_getcpu();
-    if (cpu == before || cpu < 0 || cpu >= CPU_SETSIZE || pthread_getaffinity_np(thread, sizeof set, &set) != 0) {
+    if (cpu == before || cpu >= CPU_SETSIZE || pthread_getaffinity_np(thread, sizeof set, &set) != 0) {
         return before;
     }
     if (before >= 0) {
         CPU_SET((size_t)before, &set);
     }
-    const int taken = CPU_ISSET((size_t)cpu, &set) ? cpu : -1;
-    CPU_CLR((size_t)cpu, &set);
-    return pthread_setaffinity_np(thread, sizeof set, &set) == 0 ? taken : before; /* it refuses an empty mask */
+    const bool taken = cpu >= 0 && CPU_ISSET((size_t)cpu, &set);
+    if (taken) {
+        CPU_CLR((size_t)cpu, &set);
+    }
+    if (pthread_setaffinity_np(thread, sizeof set, &set) != 0) { /* it refuses an empty mask */
+        return before;
+    }
+    return taken ? cpu : -1;
 }

@@ -11,8 +11,8 @@
 int rft__cpus_available(void);
 /* CPUs that cgroup quotas grant, rounded up; 0: no quota. membership: a file like /proc/self/cgroup; mount: like /sys/fs/cgroup. */
 int rft__cpus_quota(const char *membership, const char *mount);
-/* Takes the caller's present CPU out of the thread's affinity mask and gives before back, which an earlier call took (or -1).
+/* Takes cpu (-1: none) out of the thread's affinity mask and puts back before, which an earlier call took out (-1: none).
  * Returns the CPU that is now out, or -1. A thread that may use no other CPU keeps its mask. */
-int rft__cpus_avoid(pthread_t thread, int before);
+int rft__cpus_avoid(pthread_t thread, int before, int cpu);
 
 #endif

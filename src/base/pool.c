@@ -17,6 +17,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -105,14 +106,19 @@ static bool spin_while(worker *w, uint32_t word, double seconds) {
     return false;
 }
 
-/* Returns the new word. */
-static uint32_t wait_while(worker *w, uint32_t word, double spin) {
+static void sleep_while(worker *w, uint32_t word) {
     uint32_t seen = word;
-    if (!spin_while(w, word, spin) &&
-        atomic_compare_exchange_strong_explicit(&w->word, &seen, word | ASLEEP, memory_order_acq_rel, memory_order_acquire)) {
+    if (atomic_compare_exchange_strong_explicit(&w->word, &seen, word | ASLEEP, memory_order_acq_rel, memory_order_acquire)) {
         while (atomic_load_explicit(&w->word, memory_order_acquire) == (word | ASLEEP)) {
             futex(&w->word, FUTEX_WAIT, word | ASLEEP); /* returns early on a signal, and at once where the word has changed */
         }
+    }
+}
+
+/* Returns the new word; the other side may have added ASLEEP to it by now. */
+static uint32_t wait_while(worker *w, uint32_t word, double spin) {
+    if (!spin_while(w, word, spin)) {
+        sleep_while(w, word);
     }
     return atomic_load_explicit(&w->word, memory_order_acquire);
 }
@@ -120,11 +126,11 @@ static uint32_t wait_while(worker *w, uint32_t word, double spin) {
 /* ---- threads ---- */
 
 /* A scheduler often wakes a thread on the CPU of its waker, above all in a virtual machine, where an idle CPU looks taken.
- * There it would wait for the parent's own item to end, so that CPU is struck off its affinity mask before it is woken. */
+ * There it would wait for the parent's own item to end, so that CPU is taken out of its affinity mask first. */
 static void start_child(worker *w, const job *j) {
     w->job = *j;
     if (w->pool->spin > 0 && atomic_load_explicit(&w->word, memory_order_relaxed) & ASLEEP) {
-        w->avoided = rft__cpus_avoid(w->thread, w->avoided);
+        w->avoided = rft__cpus_avoid(w->thread, w->avoided, sched_getcpu());
     }
     post(w, RUN);
 }

@@ -4,16 +4,14 @@
  */
 #include "base/type.h"
 
-const char *rft__type_name(rft_type type)
-{
+const char *rft__type_name(rft_type type) {
     static const char *const names[] = {"?",  "f32", "f16", "bf16", "e4m3", "e5m2", "i8", "u8",
                                         "i4", "u4",  "e2m1", "e8m0", "nf4",  "i32"};
     const unsigned i = (unsigned)type;
     return i < sizeof names / sizeof *names ? names[i] : "?";
 }
 
-size_t rft__type_size(rft_type type)
-{
+size_t rft__type_size(rft_type type) {
     switch (type) {
     case RFT_F32:
     case RFT_I32:
