@@ -34,5 +34,5 @@ endif()
 file(RELATIVE_PATH pc_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /prefix) # so that the installed tree may move
 configure_file(cmake/rooftile.pc.in "${PROJECT_BINARY_DIR}/rooftile.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/rooftileConfig.cmake" "${PROJECT_BINARY_DIR}/rooftileConfigVersion.cmake"
-    cmake/Findpthreadpool.cmake DESTINATION "${config_dir}")
+    DESTINATION "${config_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/rooftile.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

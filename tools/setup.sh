@@ -51,7 +51,6 @@ unzip unzip
 file file
 objdump binutils
 LIST
-    has_header pthreadpool.h || echo libpthreadpool-dev
     has_header hwloc.h || echo libhwloc-dev
     has_header jansson.h || echo libjansson-dev
     { echo '#include <stdarg.h>
