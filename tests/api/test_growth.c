@@ -30,6 +30,15 @@ static long resident_pages(void) {
     return resident;
 }
 
+/* Sanitizers keep freed memory back, so under them only the hooks count. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PAGES_TELL 0
+#elif defined(__has_feature)
+#define PAGES_TELL !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define PAGES_TELL 1
+#endif
+
 static int entries(const char *folder) {
     DIR *const d = opendir(folder);
     assert_non_null(d);
@@ -62,7 +71,7 @@ static void test_plans(void **state) {
     }
     assert_int_equal(atomic_load(&memory.bytes), bytes);
     assert_int_equal(atomic_load(&memory.blocks), blocks);
-    assert_true(resident_pages() <= pages + 64);
+    assert_true(!PAGES_TELL || resident_pages() <= pages + 64);
     rft_ctx_free(ctx);
     assert_int_equal(atomic_load(&memory.bytes), 0);
 }
@@ -81,7 +90,7 @@ static void test_contexts(void **state) {
     assert_int_equal(atomic_load(&memory.blocks), 0);
     assert_int_equal(entries("/proc/self/task"), threads);
     assert_int_equal(entries("/proc/self/fd"), files);
-    assert_true(resident_pages() <= pages + 256);
+    assert_true(!PAGES_TELL || resident_pages() <= pages + 256);
 }
 
 static void test_failed_calls(void **state) {
