@@ -55,12 +55,14 @@ static rft_status set_level(rft__device *d, const rft__device_options *o, rft_er
     return RFT_OK;
 }
 
+/* Cache sizes from the working sets of a profile: half of L1 and of L2 for each thread, half of L3 for all. */
 static rft__topology topology_of(const rft_machine *as) {
+    const uint64_t threads = as->n_counts > 0 ? as->counts[as->n_counts - 1] : 1;
     rft__topology t = {.nodes = 1};
     for (uint32_t i = 0; i < as->n_levels; i++) {
-        const uint64_t bytes = as->levels[i].bytes;
-        t.l1d = strcmp(as->levels[i].name, "L1") == 0 ? bytes : t.l1d;
-        t.l2 = strcmp(as->levels[i].name, "L2") == 0 ? bytes : t.l2;
+        const uint64_t bytes = 2 * as->levels[i].bytes;
+        t.l1d = strcmp(as->levels[i].name, "L1") == 0 ? bytes / threads : t.l1d;
+        t.l2 = strcmp(as->levels[i].name, "L2") == 0 ? bytes / threads : t.l2;
         t.l3 = strcmp(as->levels[i].name, "L3") == 0 ? bytes : t.l3;
     }
     return t;

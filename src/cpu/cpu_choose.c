@@ -115,9 +115,10 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
     return best != NULL ? (int)best->kernel->x : 0;
 }
 
-/* Blocking. A strip over kc takes an eighth of L2, since tiles read it from there at a few bytes a cycle and a long k spares
- * traffic of partial sums (kc 128, strip in L1: 101 GFLOP/s; kc 1024: 109; f32 14x32, m = 16..512, Zen 4). The held rows of X
- * over kc take half of L2, the partial sums of a chunk as much, from L2 or L3. */
+/* Blocking. A strip over kc takes 96 KiB of L2: tiles read it from there at a few bytes a cycle, and a long k spares traffic of
+ * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
+ * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112). The held rows of X over kc take a quarter of L2, the
+ * partial sums of a chunk half of it. */
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
@@ -125,11 +126,11 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t most = rft__max(128, l2 / 8 / (k->nr * w_size));
+        const int64_t most = rft__max(128, rft__min(l2 / 8, 96 << 10) / (k->nr * w_size));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
     }
-    const int64_t in_l2 = l2 / 2 / (rft__min(pick.kc, whole) * x_size), in_memory = (8 << 20) / (whole * x_size);
+    const int64_t in_l2 = l2 / 4 / (rft__min(pick.kc, whole) * x_size), in_memory = (8 << 20) / (whole * x_size);
     pick.mc = rft__max(k->mr, rft__min(in_l2, in_memory) / k->mr * k->mr);
     const int64_t sums = rft__min(pick.mc, rft__max(m, 1)) * RFT__PANEL * 4;
     pick.nc = rft__max(1, l2 / 2 / sums / pick.panels) * pick.panels;
