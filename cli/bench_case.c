@@ -45,9 +45,7 @@ static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns
     }
 }
 
-static bool is_glu(rft_epi_kind kind) {
-    return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH;
-}
+static bool is_glu(rft_epi_kind kind) { return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH; }
 
 static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint64_t seed) {
     size_t bytes;
@@ -82,7 +80,8 @@ static int make_data(bench_case *c) {
     int code = fill(c, &c->x, c->o->x, elements, c->o->seed + 1);
     if (code != CLI_OK)
         return code;
-    if (!cli_product(c->m, c->columns, c->o->batch, &elements) || !cli_bytes(c->o->y, elements, &bytes) || !buffer_make(&c->y, bytes))
+    if (!cli_product(c->m, c->columns, c->o->batch, &elements) || !cli_bytes(c->o->y, elements, &bytes) ||
+        !buffer_make(&c->y, bytes))
         return no_memory(c);
     return make_operands(c);
 }

@@ -28,8 +28,8 @@ typedef struct bench_case {
     buffer x, y, workspace, operand_data[RFT_MAX_OPERANDS];
     rft_operand operand[RFT_MAX_OPERANDS];
     rft_verify_result proof;
-    double w_bytes;           /* stored; of the least traffic */
-    rft_error err;            /* of the last failed call */
+    double w_bytes; /* stored; of the least traffic */
+    rft_error err;  /* of the last failed call */
 } bench_case;
 
 /* An exit code; frees itself when it fails. */

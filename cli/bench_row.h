@@ -8,7 +8,7 @@
 #include "cli_parse.h"
 
 #define ROW_PEERS 8
-#define ROW_NAME 96
+#define ROW_NAME  96
 
 typedef struct row_peer {
     char name[32], version[ROW_NAME];
@@ -22,8 +22,8 @@ typedef struct bench_row {
     double flops, min_bytes, intensity;
     double us, us_min, spread, call_us;
     double tflops, gbps;
-    double bound_us, pct_roof;  /* 0: no machine profile */
-    double err, err_limit;      /* at the element nearest to its bound */
+    double bound_us, pct_roof; /* 0: no machine profile */
+    double err, err_limit;     /* at the element nearest to its bound */
     bool cold;
     int threads;
     row_peer peer[ROW_PEERS];

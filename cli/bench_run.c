@@ -13,17 +13,17 @@
 #include <string.h>
 
 #define ROOF_LIMIT 1.03
+#define AGREEMENT 0.02 /* relative root-mean-square difference of two right results, roundings to bf16 included */
 #define CONTENDERS (3 + ROW_PEERS)
 
 typedef struct line_up {
     contender c[CONTENDERS];
     const char *name[CONTENDERS]; /* NULL: one of ours */
     const char *version[CONTENDERS];
-    int n, warm;                  /* warm: its index, or 0 */
+    int n, warm; /* warm: its index, or 0 */
     unfused passes;
-    weight_set bare_set;          /* of the passes behind a gated unit */
+    weight_set bare_set; /* of the passes behind a gated unit */
 } line_up;
-
 
 int bench_open(bench_job *job, const run_options *o) {
     rft_error err = {0};
@@ -62,9 +62,7 @@ int bench_weights(const bench_job *job, int64_t n, int64_t k, const void *source
     return weight_set_make(set, job->ctx, &d.w, source, job->o->dynamic, job->o->seed);
 }
 
-static bool run_cold(void *self, int64_t i) {
-    return case_run(self, i);
-}
+static bool run_cold(void *self, int64_t i) { return case_run(self, i); }
 
 static bool run_warm(void *self, int64_t i) {
     (void)i;
@@ -89,10 +87,22 @@ static int bare_weights(bench_job *job, const bench_case *c, line_up *l) {
     return weight_set_make(&l->bare_set, job->ctx, &d, weight_set_raw(c->set, 0), job->o->dynamic, job->o->seed);
 }
 
-static int enlist_unfused(bench_job *job, bench_case *c, line_up *l) {
-    const char *refusal = unfused_refuses(&job->o->epi);
-    if (!refusal && (job->o->y == RFT_F16 || job->o->batch > 1))
-        refusal = "f16 output and batches have no separate pass here";
+/* A contender that computes something else is no comparison. */
+static bool agrees(const char *name, double difference) {
+    if (difference >= 0 && difference <= AGREEMENT)
+        return true;
+    cli_message("%s: its result differs from the proven one by %.2g (relative rms); left out", name, difference);
+    return false;
+}
+
+static const char *refuses_unfused(const run_options *o) {
+    if (o->y == RFT_F16 || o->batch > 1)
+        return "f16 output and batches have no separate pass here";
+    return unfused_refuses(&o->epi);
+}
+
+static int enlist_unfused(bench_job *job, bench_case *c, const void *ours, line_up *l) {
+    const char *refusal = refuses_unfused(job->o);
     if (refusal) {
         cli_message("--unfused: %s", refusal);
         return CLI_OK;
@@ -101,25 +111,32 @@ static int enlist_unfused(bench_job *job, bench_case *c, line_up *l) {
     int code = glu ? bare_weights(job, c, l) : CLI_OK;
     if (code == CLI_OK)
         code = unfused_make(&l->passes, c, glu ? &l->bare_set : c->set, job->threads);
-    if (code == CLI_OK)
+    if (code == CLI_OK && agrees("unfused", unfused_run(&l->passes, 0) ? unfused_difference(&l->passes, ours) : -1))
         enlist(l, unfused_run, &l->passes, "unfused", "separate passes");
     return code;
 }
 
 static peer_product product_of(bench_case *c, weight_set *set) {
     const run_options *o = c->o;
-    return (peer_product){.x = o->x, .w = o->w, .y = o->y, .x_order = o->x_order, .w_order = o->w_order, .m = c->m, .n = c->n,
-                          .k = c->k, .x_data = c->x.p, .y_data = c->y.p, .weights = set, .epi = &o->epi, .operand = c->operand};
+    return (peer_product){.x = o->x,
+                          .w = o->w,
+                          .y = o->y,
+                          .x_order = o->x_order,
+                          .w_order = o->w_order,
+                          .m = c->m,
+                          .n = c->n,
+                          .k = c->k,
+                          .x_data = c->x.p,
+                          .y_data = c->y.p,
+                          .weights = set,
+                          .epi = &o->epi,
+                          .operand = c->operand};
 }
 
 /* Runs the peer once on the weights that made `ours`. */
 static bool peer_agrees(peer *p, const bench_case *c, const void *ours) {
     memset(c->y.p, 0xff, c->y.bytes);
-    double difference = p->kind->run(p, 0) ? peer_difference(c->o->y, ours, c->y.p, c->m * c->columns) : -1;
-    if (difference >= 0 && difference <= 0.02)
-        return true;
-    cli_message("%s: its result differs from the proven one by %.2g (relative rms); left out", p->name, difference);
-    return false;
+    return agrees(p->name, p->kind->run(p, 0) ? peer_difference(c->o->y, ours, c->y.p, c->m * c->columns) : -1);
 }
 
 static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set, const void *ours, line_up *l) {
@@ -135,17 +152,19 @@ static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set,
         p->kind->finish(p);
 }
 
-static int enlist_peers(bench_job *job, bench_case *c, weight_set *set, line_up *l) {
+/* Everyone who runs beside the library, each compared with its proven result first. */
+static int enlist_others(bench_job *job, bench_case *c, weight_set *set, line_up *l) {
     buffer ours = {0};
-    if (job->peers.n == 0)
+    if (job->peers.n == 0 && !job->threads)
         return CLI_OK;
     if (!buffer_make(&ours, c->y.bytes))
         return CLI_LIBRARY;
     memcpy(ours.p, c->y.p, c->y.bytes);
-    for (int i = 0; i < job->peers.n && l->n < CONTENDERS; i++)
+    int code = job->threads ? enlist_unfused(job, c, ours.p, l) : CLI_OK;
+    for (int i = 0; code == CLI_OK && i < job->peers.n && l->n < CONTENDERS; i++)
         enlist_peer(job, &job->peers.v[i], c, set, ours.p, l);
     buffer_free(&ours);
-    return CLI_OK;
+    return code;
 }
 
 static void dismiss(line_up *l) {
@@ -186,8 +205,16 @@ static void add_proof(const rft_verify_result *v, bench_row *r) {
 
 static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k) {
     const run_options *o = job->o;
-    bench_row r = {.device = o->device, .layout = o->layout, .epi = o->epi.text, .phase = job->phase, .x = rft_type_name(o->x),
-                   .y = rft_type_name(o->y), .m = m, .n = n, .k = k, .threads = job->context_threads};
+    bench_row r = {.device = o->device,
+                   .layout = o->layout,
+                   .epi = o->epi.text,
+                   .phase = job->phase,
+                   .x = rft_type_name(o->x),
+                   .y = rft_type_name(o->y),
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .threads = job->context_threads};
     snprintf(r.w, sizeof r.w, "%s", job->w_name ? job->w_name : rft_type_name(o->w));
     return r;
 }
@@ -235,8 +262,7 @@ static void add_peers(const line_up *l, bench_row *r) {
 /* Arithmetic and the cold weights cannot beat their roofs; activations may come from a cache, so their bytes do not count. */
 static int judge(const bench_job *job, const bench_case *c, const bench_row *r) {
     rft_bound b = {.struct_size = sizeof b};
-    if (!job->has_machine ||
-        rft_machine_bound(&job->machine, &c->desc, c->m, (uint32_t)job->context_threads, &b, NULL) != RFT_OK)
+    if (!job->has_machine || rft_machine_bound(&job->machine, &c->desc, c->m, (uint32_t)job->context_threads, &b, NULL) != RFT_OK)
         return CLI_OK;
     double memory = c->set->cold && r->min_bytes > 0 ? b.memory_seconds * c->w_bytes / r->min_bytes : 0;
     double roof = 1e6 * (memory > b.compute_seconds ? memory : b.compute_seconds);
@@ -264,9 +290,7 @@ static int time_case(bench_job *job, bench_case *c, weight_set *set) {
         l.warm = l.n;
         enlist(&l, run_warm, c, NULL, NULL);
     }
-    int code = job->threads ? enlist_unfused(job, c, &l) : CLI_OK;
-    if (code == CLI_OK)
-        code = enlist_peers(job, c, set, &l);
+    int code = enlist_others(job, c, set, &l);
     if (code == CLI_OK) {
         cli_progress("m %lld n %lld k %lld: timing", (long long)c->m, (long long)c->n, (long long)c->k);
         measure(l.c, l.n, job->o->rounds, job->o->seconds);
@@ -289,9 +313,10 @@ static int time_case(bench_job *job, bench_case *c, weight_set *set) {
 
 static void report_wrong(const bench_case *c) {
     const rft_verify_result *v = &c->proof;
-    cli_message("m %lld n %lld k %lld: wrong result of %s: y[%lld][%lld] = %.9g, reference %.9g, |error| is %.3g of its bound; not timed",
-                (long long)c->m, (long long)c->n, (long long)c->k, c->info.kernel, (long long)v->worst_m, (long long)v->worst_n,
-                v->worst_y, v->worst_ref, v->worst);
+    cli_message(
+        "m %lld n %lld k %lld: wrong result of %s: y[%lld][%lld] = %.9g, reference %.9g, |error| is %.3g of its bound; not timed",
+        (long long)c->m, (long long)c->n, (long long)c->k, c->info.kernel, (long long)v->worst_m, (long long)v->worst_n,
+        v->worst_y, v->worst_ref, v->worst);
 }
 
 int bench_one(bench_job *job, weight_set *set, int64_t m) {

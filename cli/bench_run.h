@@ -13,10 +13,10 @@
 typedef struct bench_job {
     const run_options *o;
     rft_ctx *ctx;
-    const char *phase;      /* "", "decode:1" */
-    const char *w_name;     /* as shown; NULL: the type's name */
+    const char *phase;  /* "", "decode:1" */
+    const char *w_name; /* as shown; NULL: the type's name */
     peer_list peers;
-    team *threads;          /* of the separate passes, or NULL */
+    team *threads; /* of the separate passes, or NULL */
     bool has_machine;
     rft_machine machine;
     int context_threads;

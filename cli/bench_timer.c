@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SAMPLE_SECONDS 100e-6
+#define SAMPLE_SECONDS  100e-6
 #define WARM_UP_SECONDS 0.05
-#define SETTLE_SECONDS 0.1
-#define SLICE_NS 500000L
+#define SETTLE_SECONDS  0.1
+#define SLICE_NS        500000L
+#define MOST_SAMPLES 1000 /* in one turn */
 
 static double clock_seconds(clockid_t id) {
     struct timespec t;
@@ -20,9 +21,7 @@ static double clock_seconds(clockid_t id) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double now_seconds(void) {
-    return clock_seconds(CLOCK_MONOTONIC);
-}
+double now_seconds(void) { return clock_seconds(CLOCK_MONOTONIC); }
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -59,20 +58,19 @@ static double time_sample(contender *c) {
     return (now_seconds() - start) / (double)c->batch;
 }
 
-/* Warms up, then fixes the calls in a sample and the samples in a turn. */
+/* Warms up, then fixes the calls in a sample and the samples in a turn by the fastest call seen. */
 static void calibrate(contender *c, double turn_seconds) {
-    double start = now_seconds(), end = start, last = 0;
     settle();
-    start = now_seconds();
+    double start = now_seconds(), end = start, least = 0;
     do {
-        double before = now_seconds();
+        double before = end;
         call(c);
         end = now_seconds();
-        last = end - before;
+        least = least == 0 || end - before < least ? end - before : least;
     } while (!c->failed && end - start < WARM_UP_SECONDS);
-    c->batch = last > 0 && last < SAMPLE_SECONDS ? (int64_t)(SAMPLE_SECONDS / last) + 1 : 1;
-    double samples = last > 0 ? turn_seconds / (last * (double)c->batch) : 1000;
-    c->turn = samples < 1 ? 1 : samples > 1000 ? 1000 : (int64_t)samples;
+    c->batch = least > 0 && least < SAMPLE_SECONDS ? (int64_t)(SAMPLE_SECONDS / least) + 1 : 1;
+    double samples = least > 0 ? turn_seconds / (least * (double)c->batch) : MOST_SAMPLES;
+    c->turn = samples < 1 ? 1 : samples > MOST_SAMPLES ? MOST_SAMPLES : (int64_t)samples;
 }
 
 /* Calls before the first sample of a turn wake the threads and refill what the contender before has displaced. */

@@ -14,12 +14,12 @@ typedef struct contender {
     bool (*call)(void *self, int64_t i); /* false: it failed; the contender is dropped */
     void *self;
     bool failed;
-    double us, us_min, spread;           /* median, least, (p90 - p10) / median over all samples */
-    double ratio;                        /* median over rounds of its time / the first contender's in that round */
-    int64_t calls;                       /* so far, the i of the next call */
-    int64_t batch;                       /* calls in one sample */
-    double *sample, *round;              /* seconds a call; medians of rounds */
-    int64_t n_sample, turn;              /* turn: samples in one round */
+    double us, us_min, spread; /* median, least, (p90 - p10) / median over all samples */
+    double ratio;              /* median over rounds of its time / the first contender's in that round */
+    int64_t calls;             /* so far, the i of the next call */
+    int64_t batch;             /* calls in one sample */
+    double *sample, *round;    /* seconds a call; medians of rounds */
+    int64_t n_sample, turn;    /* turn: samples in one round */
 } contender;
 
 double now_seconds(void);

@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SPAN ((uint64_t)256 << 20)
-#define MOST_COPIES 65536
-#define LINE 64
+#define LEAST_SPAN  ((uint64_t)256 << 20)
+#define MOST_COPIES 16384
+#define LINE        64
 
-static size_t round_up(size_t bytes) {
-    return (bytes + LINE - 1) & ~(size_t)(LINE - 1);
-}
+static size_t round_up(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
 /* Bytes that all copies together should span. */
 static uint64_t wanted_span(rft_ctx *ctx, bool *reached) {
@@ -104,8 +102,8 @@ int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, 
     int64_t elements;
     *set = (weight_set){.ctx = ctx, .desc = *desc};
     if (!cli_product(desc->n, desc->k, desc->batch, &elements) || !cli_bytes(desc->elem, elements, &set->raw_bytes)) {
-        cli_message("-n %lld -k %lld: a weight of that size and type %s cannot be made here", (long long)desc->n, (long long)desc->k,
-                    rft_type_name(desc->elem));
+        cli_message("-n %lld -k %lld: a weight of that size and type %s cannot be made here", (long long)desc->n,
+                    (long long)desc->k, rft_type_name(desc->elem));
         return CLI_USAGE;
     }
     set->copies = count_copies(set);
@@ -130,6 +128,4 @@ const void *weight_set_raw(const weight_set *set, int64_t i) {
     return set->raw + (size_t)(i % set->raw_copies) * set->raw_stride;
 }
 
-const rft_weight *weight_set_at(const weight_set *set, int64_t i) {
-    return set->weight[i % set->copies];
-}
+const rft_weight *weight_set_at(const weight_set *set, int64_t i) { return set->weight[i % set->copies]; }

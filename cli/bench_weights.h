@@ -13,13 +13,13 @@ typedef struct weight_set {
     rft_weight_desc desc;
     size_t raw_bytes, packed_bytes; /* of one copy; packed_bytes 0: none is packed (dynamic) */
     int64_t copies;
-    bool cold;                      /* the copies span 4 times the last-level cache */
-    char *raw;                      /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
+    bool cold; /* the copies span 4 times the last-level cache */
+    char *raw; /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
     size_t raw_stride, raw_total;
     int64_t raw_copies;
     char *packed;
     size_t packed_stride, packed_total;
-    rft_weight **weight;            /* one a copy; NULL when dynamic */
+    rft_weight **weight; /* one a copy; NULL when dynamic */
 } weight_set;
 
 /* Takes W from `source` (as stored), or fills it with random values when that is NULL. An exit code. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define CONTEXTS 32
-#define GUARDS (5 + RFT_MAX_OPERANDS)
+#define GUARDS   (5 + RFT_MAX_OPERANDS)
 
 enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_OPERAND };
 
@@ -54,9 +54,7 @@ typedef struct attempt {
 
 static char current[768]; /* repro line of the problem that runs */
 
-checker *checker_create(void) {
-    return cli_alloc(1, sizeof(checker));
-}
+checker *checker_create(void) { return cli_alloc(1, sizeof(checker)); }
 
 void checker_free(checker *c) {
     for (int i = 0; i < c->n_slot; i++)
@@ -121,7 +119,7 @@ static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int
     static const int64_t gaps[8] = {0, 0, 0, 1, 3, 7, 13, 64};
     size_t bytes;
     *b = (block){.rows = rows, .columns = columns, .batch = batch};
-    b->ld = columns + gaps[draw(a) % 8];
+    b->ld = (columns ? columns : 1) + gaps[draw(a) % 8];
     b->stride = rows * b->ld + gaps[draw(a) % 8];
     if (!cli_bytes(type, 1, &b->size) || !cli_bytes(type, span(b), &bytes))
         return fail(a, CHECK_ERROR, "a type without whole bytes");
@@ -132,7 +130,8 @@ static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int
 static bool fill(attempt *a, const block *b, rft_type type) {
     for (int64_t i = 0; i < b->batch; i++)
         for (int64_t r = 0; r < b->rows; r++)
-            if (rft_fill_random(type, b->p + (size_t)(i * b->stride + r * b->ld) * b->size, b->columns, draw(a), &a->err) != RFT_OK)
+            if (rft_fill_random(type, b->p + (size_t)(i * b->stride + r * b->ld) * b->size, b->columns, draw(a), &a->err) !=
+                RFT_OK)
                 return failed_call(a, "rft_fill_random");
     return true;
 }
@@ -147,8 +146,9 @@ static bool make_matrices(attempt *a) {
 
 static bool make_bytes(attempt *a, int at, rft_operand *operand, int64_t bytes) {
     operand->ptr = guard_place(&a->c->guards[at], (size_t)bytes, 1, false);
-    return operand->ptr ? rft_fill_random(RFT_U8, operand->ptr, bytes, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random")
-                        : fail(a, CHECK_ERROR, "no memory");
+    return operand->ptr
+               ? rft_fill_random(RFT_U8, operand->ptr, bytes, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random")
+               : fail(a, CHECK_ERROR, "no memory");
 }
 
 static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
@@ -156,8 +156,10 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
     rft_operand *operand = &a->operand[op->operand];
     block b;
     switch (op->kind) {
-    case RFT_EPI_MASK: return make_bytes(a, at, operand, (a->p->m * columns + 7) / 8);
-    case RFT_EPI_DROPOUT: return make_bytes(a, at, operand, 16);
+    case RFT_EPI_MASK:
+        return make_bytes(a, at, operand, (a->p->m * columns + 7) / 8);
+    case RFT_EPI_DROPOUT:
+        return make_bytes(a, at, operand, 16);
     case RFT_EPI_BIAS:
     case RFT_EPI_COL_SCALE:
         if (!place(a, at, &b, op->type, 1, columns, 1))
@@ -173,7 +175,8 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
             return false;
         operand->ld = b.ld;
         break;
-    default: return true;
+    default:
+        return true;
     }
     operand->ptr = b.p;
     return fill(a, &b, op->type);
@@ -226,7 +229,8 @@ static bool make_plan(attempt *a) {
         return fail(a, CHECK_ERROR, "rft_plan_get_info failed");
     snprintf(a->result->kernel, sizeof a->result->kernel, "%s", info.kernel);
     a->args.workspace_bytes = info.workspace;
-    a->args.workspace = guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true);
+    a->args.workspace =
+        guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true);
     return a->args.workspace || fail(a, CHECK_ERROR, "no memory");
 }
 
@@ -312,7 +316,11 @@ static bool look_around(attempt *a) {
 }
 
 void check_run(checker *c, const check_problem *p, check_result *result) {
-    attempt a = {.c = c, .p = p, .result = result, .random = p->seed, .args = rft_linear_args_init(),
+    attempt a = {.c = c,
+                 .p = p,
+                 .result = result,
+                 .random = p->seed,
+                 .args = rft_linear_args_init(),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};
     check_repro(p, current, sizeof current);
@@ -324,9 +332,11 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
 
 void check_repro(const check_problem *p, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
-    snprintf(buf, cap, "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --epi %s --batch %lld --threads %u --seed %llu%s%s%s%s%s%s",
-             (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout,
-             p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "",
+    snprintf(buf, cap,
+             "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --epi %s --batch %lld --threads %u --seed "
+             "%llu%s%s%s%s%s%s",
+             (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y),
+             layout, p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "",
              p->kernel ? p->kernel : "", p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "",
              p->view ? " --view" : "");
 }

@@ -9,15 +9,15 @@
 #include "cli_parse.h"
 
 typedef struct check_problem {
-    const char *kernel;       /* the only one that may serve, or NULL: the library chooses */
-    const char *isa;          /* highest level, or NULL */
-    uint32_t threads;         /* 0: the default */
+    const char *kernel; /* the only one that may serve, or NULL: the library chooses */
+    const char *isa;    /* highest level, or NULL */
+    uint32_t threads;   /* 0: the default */
     int64_t m, n, k, batch;
     rft_type x, w, y;
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
-    uint64_t seed;            /* of the data, gaps, sides of the guard pages and scale */
+    uint64_t seed; /* of the data, gaps, sides of the guard pages and scale */
 } check_problem;
 
 typedef enum check_verdict {
@@ -29,9 +29,9 @@ typedef enum check_verdict {
 
 typedef struct check_result {
     check_verdict verdict;
-    double worst;        /* |error| / bound of the worst element */
-    char kernel[96];     /* that ran */
-    char message[400];   /* of a failure */
+    double worst;      /* |error| / bound of the worst element */
+    char kernel[96];   /* that ran */
+    char message[400]; /* of a failure */
 } check_result;
 
 typedef struct checker checker;

@@ -17,9 +17,16 @@ static const int64_t grid_k[] = {0, 1, 2, 3, 7, 16, 31, 65, 130, 257};
 
 /* Lists that meet each op, alone and behind others. */
 static const char *const grid_epilogues[] = {
-    "none", "none", "none", "bias", "bias:gelu_tanh", "bias@bf16:gelu", "silu:mul", "add", "add=0.5@f16", "bias:add", "relu",
-    "clamp=-0.5/0.5", "scale=2:bias", "row_scale:col_scale", "mask", "bias:dropout=0.25", "swiglu", "geglu:add", "geglu_tanh",
-    "scale=-1:bias:silu:mul@bf16:add=2:clamp=-6/6",
+    "none",           "none",
+    "none",           "bias",
+    "bias:gelu_tanh", "bias@bf16:gelu",
+    "silu:mul",       "add",
+    "add=0.5@f16",    "bias:add",
+    "relu",           "clamp=-0.5/0.5",
+    "scale=2:bias",   "row_scale:col_scale",
+    "mask",           "bias:dropout=0.25",
+    "swiglu",         "geglu:add",
+    "geglu_tanh",     "scale=-1:bias:silu:mul@bf16:add=2:clamp=-6/6",
 };
 
 typedef struct dice {
@@ -92,7 +99,8 @@ static void check_shape(const check_session *s, check_problem *p, const rft_kern
     check_one(s, p, tally);
 }
 
-static void check_sizes(const check_session *s, check_problem *p, const int64_t *n, const rft_kernel_info *native, check_tally *tally) {
+static void check_sizes(const check_session *s, check_problem *p, const int64_t *n, const rft_kernel_info *native,
+                        check_tally *tally) {
     dice d = {s->seed};
     int64_t index = 0;
     for (size_t i = 0; i < COUNT(grid_m); i++)

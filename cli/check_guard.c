@@ -10,12 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CANARY 256 /* bytes watched on the open side */
+#define CANARY      256 /* bytes watched on the open side */
 #define CANARY_BYTE 0xc5
 
-static size_t page_bytes(void) {
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
+static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 void guard_free(guard *g) {
     if (g->base)
@@ -44,9 +42,7 @@ static char *place_in(const guard *g, size_t bytes, size_t align, bool at_end) {
 }
 
 /* The watched bytes lie before a piece at the end, and behind one at the beginning. */
-static char *canary(const guard *g) {
-    return g->placed == g->base ? g->placed + g->bytes : g->placed - CANARY;
-}
+static char *canary(const guard *g) { return g->placed == g->base ? g->placed + g->bytes : g->placed - CANARY; }
 
 void *guard_place(guard *g, size_t bytes, size_t align, bool at_end) {
     if (bytes > SIZE_MAX / 2 || !reserve(g, bytes))

@@ -15,7 +15,7 @@
 
 enum cli_exit {
     CLI_OK = 0,
-    CLI_FAILED = 1,  /* a check failed, or a result lies above its roof */
+    CLI_FAILED = 1, /* a check failed, or a result lies above its roof */
     CLI_USAGE = 2,
     CLI_LIBRARY = 3, /* the library refused or failed */
     CLI_IO = 4

@@ -70,9 +70,7 @@ void *cli_grow(void *old, size_t count, size_t size) {
     return p;
 }
 
-static size_t mapped_bytes(size_t bytes) {
-    return bytes ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : HUGE_PAGE;
-}
+static size_t mapped_bytes(size_t bytes) { return bytes ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : HUGE_PAGE; }
 
 /* Maps one huge page too many and cuts the ends, so that the result begins on one. */
 void *cli_map(size_t bytes) {

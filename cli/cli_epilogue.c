@@ -13,9 +13,9 @@
 typedef struct epi_name {
     rft_epi_kind kind;
     const char *name;
-    bool operand;       /* reads f32, bf16 or f16 */
-    int parameters;     /* 0: none, 1: alpha, 2: alpha/beta, -1: beta alone */
-    float alpha, beta;  /* where none are given */
+    bool operand;      /* reads f32, bf16 or f16 */
+    int parameters;    /* 0: none, 1: alpha, 2: alpha/beta, -1: beta alone */
+    float alpha, beta; /* where none are given */
 } epi_name;
 
 static const epi_name epi_names[] = {
@@ -77,7 +77,8 @@ static bool read_op(char *text, uint32_t index, rft_epi_op *op, char why[CLI_WHY
         *value++ = '\0';
     const epi_name *name = find_name(text);
     if (!name || !read_parameters(name, value, op) || (type && !name->operand)) {
-        snprintf(why, CLI_WHY, "'%.40s' is no epilogue op, or its parameter does not fit; ops are such as bias:gelu_tanh:add=0.5@bf16", text);
+        snprintf(why, CLI_WHY,
+                 "'%.40s' is no epilogue op, or its parameter does not fit; ops are such as bias:gelu_tanh:add=0.5@bf16", text);
         return false;
     }
     op->kind = name->kind;

@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-#define CLI_WHY 160
+#define CLI_WHY      160
 #define CLI_EPI_TEXT 256
 
 typedef struct int_list {

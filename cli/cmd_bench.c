@@ -72,9 +72,7 @@ static void print_means(const output *out) {
 }
 
 /* The worse of two exit codes: a failed library call beats a failed check. */
-static int worse(int a, int b) {
-    return a == CLI_OK ? b : b == CLI_OK ? a : a > b ? a : b;
-}
+static int worse(int a, int b) { return a == CLI_OK ? b : b == CLI_OK ? a : a > b ? a : b; }
 
 static int run_shape(bench_job *job, const shape *s) {
     weight_set set = {0};

@@ -23,7 +23,8 @@ typedef struct check_command {
     int64_t shown;
 } check_command;
 
-static const column columns[] = {{"what", 44, true}, {"problems", 8, false}, {"refused", 7, false}, {"failed", 6, false}, {"worst err/limit", 15, false}};
+static const column columns[] = {
+    {"what", 44, true}, {"problems", 8, false}, {"refused", 7, false}, {"failed", 6, false}, {"worst err/limit", 15, false}};
 
 static void show_failure(void *user, const check_problem *p, const check_result *r) {
     check_command *c = user;
@@ -38,8 +39,8 @@ static void show_failure(void *user, const check_problem *p, const check_result 
 static void show_tally(check_command *c, const char *what, const check_tally *t) {
     cli_progress_end();
     if (c->run.json) {
-        json_print(json_pack("{s:s, s:I, s:I, s:I, s:f}", "what", what, "problems", (json_int_t)t->run, "refused", (json_int_t)t->refused,
-                             "failed", (json_int_t)t->failed, "worst", t->worst));
+        json_print(json_pack("{s:s, s:I, s:I, s:I, s:f}", "what", what, "problems", (json_int_t)t->run, "refused",
+                             (json_int_t)t->refused, "failed", (json_int_t)t->failed, "worst", t->worst));
     } else {
         cell cells[5];
         snprintf(cells[0], CELL, "%s", what);
@@ -109,8 +110,19 @@ static void run_random(check_command *c) {
 static void run_given(check_command *c) {
     const run_options *o = &c->run;
     check_tally t = {0};
-    check_problem p = {.kernel = o->kernel, .isa = o->isa, .threads = o->threads, .batch = o->batch, .x = o->x, .w = o->w, .y = o->y,
-                       .x_order = o->x_order, .w_order = o->w_order, .epi = o->epi, .dynamic = o->dynamic, .view = o->view, .seed = o->seed};
+    check_problem p = {.kernel = o->kernel,
+                       .isa = o->isa,
+                       .threads = o->threads,
+                       .batch = o->batch,
+                       .x = o->x,
+                       .w = o->w,
+                       .y = o->y,
+                       .x_order = o->x_order,
+                       .w_order = o->w_order,
+                       .epi = o->epi,
+                       .dynamic = o->dynamic,
+                       .view = o->view,
+                       .seed = o->seed};
     for (size_t i = 0; i < o->shapes.n; i++)
         for (size_t j = 0; j < o->shapes.v[i].m.n; j++) {
             p.n = o->shapes.v[i].n;
@@ -153,7 +165,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     check_command *c = state->input;
     char why[CLI_WHY];
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &c->run; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &c->run;
+        return 0;
     case 'R':
         if (!parse_int(arg, 1, INT32_MAX, &c->random, why))
             argp_error(state, "--random: %s", why);
@@ -162,15 +176,17 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         if (!parse_int(arg, 1, 1000, &c->thin, why))
             argp_error(state, "--thin: %s", why);
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const char doc[] =
-    "Compares every kernel that runs here, and the library's choice under each lower level, with an f64 reference: sizes round all "
-    "tile edges, operands between guard pages, NaN in every gap and in the workspace.\v"
-    "A failure prints the command that repeats it. With -m, -n and -k only these problems run; --kernel and --isa narrow the rest.\n\n"
-    "Exit codes: 0 all right, 1 a failure, 2 usage, 3 the library failed, 4 a file failed.";
+static const char doc[] = "Compares every kernel that runs here, and the library's choice under each lower level, with an f64 "
+                          "reference: sizes round all "
+                          "tile edges, operands between guard pages, NaN in every gap and in the workspace.\v"
+                          "A failure prints the command that repeats it. With -m, -n and -k only these problems run; --kernel "
+                          "and --isa narrow the rest.\n\n"
+                          "Exit codes: 0 all right, 1 a failure, 2 usage, 3 the library failed, 4 a file failed.";
 
 int cmd_check(int argc, char **argv) {
     static const struct argp_option flags[] = {{"random", 'R', "N", 0, "Run N random problems instead", 0},

@@ -13,7 +13,7 @@
 
 typedef struct explainer {
     const run_options *o;
-    rft_ctx *ctx;        /* NULL: the machine of the profile is asked */
+    rft_ctx *ctx; /* NULL: the machine of the profile is asked */
     rft_machine machine;
     bool has_machine;
     uint32_t threads;
@@ -25,7 +25,7 @@ typedef struct answer {
     rft_work work;
     rft_bound bound;
     bool has_bound;
-    char kernel[96];     /* "" for another machine: the text names it */
+    char kernel[96]; /* "" for another machine: the text names it */
     char text[TEXT_BYTES];
 } answer;
 
@@ -82,13 +82,12 @@ static json_t *lines_of(const char *text) {
 
 static void print_json(const explainer *e, const answer *a) {
     const run_options *o = e->o;
-    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:o, s:i, s:o}", "kernel", a->kernel, "m",
-                               (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", rft_type_name(o->x), "w",
-                               rft_type_name(o->w), "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops",
-                               a->work.flops, "min_bytes", a->work.bytes, "intensity", a->work.intensity, "bound",
-                               a->has_bound ? a->bound.what : "unknown", "bound_us",
-                               a->has_bound ? json_real(1e6 * a->bound.seconds) : json_null(), "threads", (int)e->threads, "explain",
-                               lines_of(a->text));
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:o, s:i, s:o}", "kernel", a->kernel, "m",
+        (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", rft_type_name(o->x), "w",
+        rft_type_name(o->w), "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops", a->work.flops,
+        "min_bytes", a->work.bytes, "intensity", a->work.intensity, "bound", a->has_bound ? a->bound.what : "unknown", "bound_us",
+        a->has_bound ? json_real(1e6 * a->bound.seconds) : json_null(), "threads", (int)e->threads, "explain", lines_of(a->text));
     json_print(object);
 }
 
@@ -136,10 +135,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
 }
 
-static const char doc[] =
-    "Shows what a product costs at least, what bounds it, and the candidates for it: the one taken and why each other was refused.\v"
-    "With --profile the answer is about the machine of that file, which need not be here.\n\n"
-    "Example: rooftile explain -m 1,64 -n 4096 -k 4096 --x bf16";
+static const char doc[] = "Shows what a product costs at least, what bounds it, and the candidates for it: the one taken and why "
+                          "each other was refused.\v"
+                          "With --profile the answer is about the machine of that file, which need not be here.\n\n"
+                          "Example: rooftile explain -m 1,64 -n 4096 -k 4096 --x bf16";
 
 int cmd_explain(int argc, char **argv) {
     static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};

@@ -49,8 +49,8 @@ static bool get_kernel(uint32_t i, rft_kernel_info *info) {
 
 static void kernel_json(const rft_kernel_info *k) {
     json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f}", "kernel", k->name, "isa", k->isa, "x",
-                         rft_type_name(k->x), "w", rft_type_name(k->w), "acc", rft_type_name(k->acc), "mr", k->mr, "nr", k->nr, "kr", k->kr,
-                         "available", k->available, "error_gamma", k->error_gamma, "error_eta", k->error_eta));
+                         rft_type_name(k->x), "w", rft_type_name(k->w), "acc", rft_type_name(k->acc), "mr", k->mr, "nr", k->nr,
+                         "kr", k->kr, "available", k->available, "error_gamma", k->error_gamma, "error_eta", k->error_eta));
 }
 
 static void kernel_cells(cell *c, const rft_kernel_info *k) {
@@ -66,7 +66,7 @@ static void kernel_cells(cell *c, const rft_kernel_info *k) {
 
 static void print_kernels(bool json) {
     enum { COLUMNS = 8 };
-    column columns[COLUMNS] = {{"kernel", 0, true}, {"isa", 0, true},   {"x", 0, true},     {"w", 0, true},
+    column columns[COLUMNS] = {{"kernel", 0, true}, {"isa", 0, true},   {"x", 0, true},       {"w", 0, true},
                                {"acc", 0, true},    {"tile", 0, false}, {"k step", 0, false}, {"runs here", 0, true}};
     uint32_t n = rft_kernel_count();
     cell *cells = cli_alloc((size_t)n * COLUMNS, sizeof *cells);
@@ -118,11 +118,12 @@ static void print_summary(const rft_build_info *b, const rft_device_info *d, con
 static void summary_json(const rft_build_info *b, const rft_device_info *d, const rft_machine *machine) {
     uint32_t here, all;
     count_kernels(&here, &all);
-    json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s?}", "version", b->version, "commit",
-                         b->commit, "compiler", b->compiler, "build_type", b->build_type, "isa_built", b->isa_built, "isa_here",
-                         b->isa_here, "kernels", (int)all, "kernels_here", (int)here, "cpu", d->name, "threads", d->threads, "nodes",
-                         d->nodes, "l1d_bytes", (json_int_t)d->l1d, "l2_bytes", (json_int_t)d->l2, "l3_bytes", (json_int_t)d->l3,
-                         "memory_bytes", (json_int_t)d->memory, "profile_date", machine ? machine->date : NULL));
+    json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s?}", "version",
+                         b->version, "commit", b->commit, "compiler", b->compiler, "build_type", b->build_type, "isa_built",
+                         b->isa_built, "isa_here", b->isa_here, "kernels", (int)all, "kernels_here", (int)here, "cpu", d->name,
+                         "threads", d->threads, "nodes", d->nodes, "l1d_bytes", (json_int_t)d->l1d, "l2_bytes", (json_int_t)d->l2,
+                         "l3_bytes", (json_int_t)d->l3, "memory_bytes", (json_int_t)d->memory, "profile_date",
+                         machine ? machine->date : NULL));
 }
 
 static int print_info(bool json) {
@@ -148,10 +149,17 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     info_options *o = state->input;
     (void)arg;
     switch (key) {
-    case 'K': o->kernels = true; return 0;
-    case 'E': o->env = true; return 0;
-    case 'J': o->json = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case 'K':
+        o->kernels = true;
+        return 0;
+    case 'E':
+        o->env = true;
+        return 0;
+    case 'J':
+        o->json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 

@@ -45,7 +45,8 @@ static run_options layer_options(const model_command *c, const rft_layer *layer)
 }
 
 /* The file's W as the run reads it: its own bytes, or decoded into *decoded. NULL in *source: random values stand for it. */
-static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes, const void **source) {
+static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes,
+                        const void **source) {
     rft_tensor tensor = rft_tensor_init();
     rft_error err = {0};
     *source = *decoded = NULL;
@@ -162,16 +163,25 @@ static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 static error_t parse(int key, char *arg, struct argp_state *state) {
     model_command *c = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &c->run; return 0;
-    case 'P': c->phase_text = arg; return 0;
-    case 'R': c->measure = true; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &c->run;
+        return 0;
+    case 'P':
+        c->phase_text = arg;
+        return 0;
+    case 'R':
+        c->measure = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (c->file)
             argp_error(state, "'%s': one file at a time", arg);
         c->file = arg;
         return 0;
-    case ARGP_KEY_NO_ARGS: argp_error(state, "no model file"); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no model file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 

@@ -107,11 +107,12 @@ static json_t *numbers(const double *v, uint32_t n) {
 
 static void print_json(const rft_machine *m) {
     for (uint32_t i = 0; i < m->n_levels; i++)
-        json_print(json_pack("{s:s, s:I, s:o, s:o}", "level", m->levels[i].name, "bytes", (json_int_t)m->levels[i].bytes, "read_gbps",
-                             numbers(m->levels[i].read_gbps, m->n_counts), "copy_gbps", numbers(m->levels[i].copy_gbps, m->n_counts)));
+        json_print(json_pack("{s:s, s:I, s:o, s:o}", "level", m->levels[i].name, "bytes", (json_int_t)m->levels[i].bytes,
+                             "read_gbps", numbers(m->levels[i].read_gbps, m->n_counts), "copy_gbps",
+                             numbers(m->levels[i].copy_gbps, m->n_counts)));
     for (uint32_t i = 0; i < m->n_peaks; i++)
-        json_print(json_pack("{s:s, s:s, s:s, s:o}", "isa", m->peaks[i].isa, "op", m->peaks[i].op, "type", rft_type_name(m->peaks[i].type),
-                             "gflops", numbers(m->peaks[i].gflops, m->n_counts)));
+        json_print(json_pack("{s:s, s:s, s:s, s:o}", "isa", m->peaks[i].isa, "op", m->peaks[i].op, "type",
+                             rft_type_name(m->peaks[i].type), "gflops", numbers(m->peaks[i].gflops, m->n_counts)));
 }
 
 static int measure_machine(const roofline_options *o, rft_machine *m) {
@@ -164,10 +165,18 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     roofline_options *o = state->input;
     char why[CLI_WHY];
     switch (key) {
-    case 'D': o->device = arg; return 0;
-    case 'o': o->output = arg; return 0;
-    case 'S': o->show = arg; return 0;
-    case 'J': o->json = true; return 0;
+    case 'D':
+        o->device = arg;
+        return 0;
+    case 'o':
+        o->output = arg;
+        return 0;
+    case 'S':
+        o->show = arg;
+        return 0;
+    case 'J':
+        o->json = true;
+        return 0;
     case 'T':
         if (!parse_int(arg, 1, 4096, &o->threads, why))
             argp_error(state, "--threads: %s", why);
@@ -176,24 +185,27 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         if (!parse_number(arg, 0.1, 3600, &o->seconds, why))
             argp_error(state, "--seconds: %s", why);
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char doc[] =
     "Measures the read and copy bandwidth of each cache and of memory, and the arithmetic peak of each type, at several thread "
     "counts. The profile is what every bound of the tool and the library comes from.\v"
-    "Without --output the profile goes to CACHE/machine-DEVICE.json, where the library looks for it; CACHE is $RFT_CACHE_DIR, else "
+    "Without --output the profile goes to CACHE/machine-DEVICE.json, where the library looks for it; CACHE is $RFT_CACHE_DIR, "
+    "else "
     "$XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile. Measure on an idle machine.";
 
 int cmd_roofline(int argc, char **argv) {
-    static const struct argp_option flags[] = {{"device", 'D', "NAME", 0, "cpu (default)", 0},
-                                               {"threads", 'T', "N", 0, "Most threads measured; default: all cores of this process", 0},
-                                               {"seconds", 's', "N", 0, "Time to spend (default 10)", 0},
-                                               {"output", 'o', "FILE", 0, "Save here instead of the cache folder", 0},
-                                               {"show", 'S', "FILE", 0, "Show a saved profile; measure nothing", 0},
-                                               {"json", 'J', NULL, 0, "One JSON object a line", 0},
-                                               {0}};
+    static const struct argp_option flags[] = {
+        {"device", 'D', "NAME", 0, "cpu (default)", 0},
+        {"threads", 'T', "N", 0, "Most threads measured; default: all cores of this process", 0},
+        {"seconds", 's', "N", 0, "Time to spend (default 10)", 0},
+        {"output", 'o', "FILE", 0, "Save here instead of the cache folder", 0},
+        {"show", 'S', "FILE", 0, "Show a saved profile; measure nothing", 0},
+        {"json", 'J', NULL, 0, "One JSON object a line", 0},
+        {0}};
     static const struct argp argp = {flags, parse, NULL, doc, NULL, NULL, NULL};
     roofline_options o = {.device = "cpu", .seconds = 10};
     argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -37,17 +37,18 @@ static totals sum_up(const model_report *r) {
 
 static void text_head(const model_report *r) {
     const rft_model_info *i = &r->info;
-    printf("%s%s%s%s%s · %s · %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s · %.4g M parameters\n", text_bold(),
-           i->name[0] ? i->name : r->file, text_plain(), i->name[0] ? " · " : "", i->name[0] ? r->file : "", i->architecture,
-           (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads, (long long)i->vocab,
-           i->tied ? " (tied)" : "", 1e-6 * (double)i->parameters);
+    printf("%s%s%s%s%s · %s · %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s · %.4g M parameters\n",
+           text_bold(), i->name[0] ? i->name : r->file, text_plain(), i->name[0] ? " · " : "", i->name[0] ? r->file : "",
+           i->architecture, (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads,
+           (long long)i->kv_heads, (long long)i->vocab, i->tied ? " (tied)" : "", 1e-6 * (double)i->parameters);
     printf("phase %s%s%s · %d thread%s\n\n", text_bold(), r->phase, text_plain(), r->threads, r->threads == 1 ? "" : "s");
 }
 
 static void text_layers(const model_report *r) {
     enum { N = 11 };
-    column columns[N] = {{"layer", 0, true},    {"count", 0, false}, {"M", 0, false},       {"N", 0, false},        {"K", 0, false}, {"W", 0, true},
-                         {"epilogue", 0, true}, {"W, kB", 0, false}, {"FLOP/byte", 0, false}, {"bound, us", 0, false}, {"by", 0, true}};
+    column columns[N] = {{"layer", 0, true},      {"count", 0, false},     {"M", 0, false},       {"N", 0, false},
+                         {"K", 0, false},         {"W", 0, true},          {"epilogue", 0, true}, {"W, kB", 0, false},
+                         {"FLOP/byte", 0, false}, {"bound, us", 0, false}, {"by", 0, true}};
     cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells);
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
@@ -104,15 +105,16 @@ static void text_peers(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++)
         for (int j = 0; j < r->rows[i].bench.n_peer; j++) {
             const row_peer *p = &r->rows[i].bench.peer[j];
-            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].layer.name, p->name, p->version, p->us,
-                   p->ratio);
+            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].layer.name, p->name,
+                   p->version, p->us, p->ratio);
         }
 }
 
 static void text_totals(const model_report *r) {
     totals t = sum_up(r);
     double tokens = (double)r->cost.tokens;
-    printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens, tokens == 1 ? "" : "s");
+    printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens,
+           tokens == 1 ? "" : "s");
     printf("  %.4g MFLOP a token · weights %.4g MB stored, %.4g MB as run\n", 1e-6 * r->cost.flops_per_token,
            1e-6 * (double)r->cost.weight_bytes, 1e-6 * t.run_bytes);
     if (t.bounded)
@@ -129,8 +131,8 @@ static void text_notes(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++)
         decoded = decoded || r->rows[i].options.w != r->rows[i].layer.type;
     if (decoded)
-        printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n", text_dim(),
-               text_plain());
+        printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n",
+               text_dim(), text_plain());
     if (r->measured && r->info.format == RFT_MODEL_CONFIG)
         printf("%sA config.json holds no weights: random ones were run.%s\n", text_dim(), text_plain());
 }
@@ -148,15 +150,17 @@ void model_json(const model_report *r) {
     totals t = sum_up(r);
     for (int64_t i = 0; i < r->n; i++) {
         json_t *object = json_of_row(&r->rows[i].bench);
-        json_t *layer = json_pack("{s:s, s:I, s:s, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count, "stored",
-                                  rft_type_name(r->rows[i].layer.type), "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
+        json_t *layer =
+            json_pack("{s:s, s:I, s:s, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count,
+                      "stored", rft_type_name(r->rows[i].layer.type), "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
         json_object_update(object, layer);
         json_decref(layer);
         json_print(object);
     }
-    json_print(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", r->file, "architecture", r->info.architecture, "phase",
-                         r->phase, "tokens", (json_int_t)r->cost.tokens, "flops", r->cost.flops, "flops_per_token", r->cost.flops_per_token,
-                         "weight_bytes", (json_int_t)r->cost.weight_bytes, "run_bytes", t.run_bytes, "bound_us",
-                         t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(), "tokens_per_s",
+    json_print(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", r->file, "architecture",
+                         r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops", r->cost.flops,
+                         "flops_per_token", r->cost.flops_per_token, "weight_bytes", (json_int_t)r->cost.weight_bytes,
+                         "run_bytes", t.run_bytes, "bound_us", t.bounded ? json_real(t.bound_us) : json_null(), "us",
+                         t.timed ? json_real(t.us) : json_null(), "tokens_per_s",
                          t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null()));
 }

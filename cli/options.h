@@ -19,9 +19,9 @@ typedef struct run_options {
     char layout[3];
     epilogue epi;
     int64_t batch;
-    uint32_t threads;  /* 0: the library's default */
+    uint32_t threads; /* 0: the library's default */
     uint64_t seed;
-    double seconds;    /* measured for one contender and row */
+    double seconds; /* measured for one contender and row */
     int64_t rounds;
     bool warm, json, dynamic, view, unfused;
 } run_options;

@@ -17,24 +17,24 @@ static json_t *peers_of(const bench_row *row) {
     json_t *list = json_array();
     for (int i = 0; i < row->n_peer; i++) {
         const row_peer *p = &row->peer[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", p->name, "version", p->version, "us", known(p->us, true),
-                                              "ratio", known(p->ratio, true)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", p->name, "version", p->version, "us",
+                                              known(p->us, true), "ratio", known(p->ratio, true)));
     }
     return list;
 }
 
 json_t *json_of_row(const bench_row *r) {
     bool roof = r->bound_us > 0, timed = r->us > 0;
-    json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "device", r->device, "kernel", r->kernel, "m",
-                               (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "x", r->x, "w", r->w, "y", r->y, "layout",
-                               r->layout, "epi", r->epi, "phase", r->phase);
+    json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "device", r->device, "kernel",
+                               r->kernel, "m", (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "x", r->x, "w",
+                               r->w, "y", r->y, "layout", r->layout, "epi", r->epi, "phase", r->phase);
     json_t *numbers = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:o}", "flops",
-                                known(r->flops, true), "min_bytes", known(r->min_bytes, true), "intensity", known(r->intensity, true),
-                                "us", known(r->us, timed), "us_min", known(r->us_min, timed), "spread", known(r->spread, timed), "call_us",
-                                known(r->call_us, timed), "tflops", known(r->tflops, timed), "gbps", known(r->gbps, timed), "bound",
-                                r->bound, "bound_us", known(r->bound_us, roof), "pct_roof", known(r->pct_roof, roof && timed), "err",
-                                known(r->err, timed), "err_limit", known(r->err_limit, timed), "cold", r->cold, "threads", r->threads,
-                                "peer", peers_of(r));
+                                known(r->flops, true), "min_bytes", known(r->min_bytes, true), "intensity",
+                                known(r->intensity, true), "us", known(r->us, timed), "us_min", known(r->us_min, timed), "spread",
+                                known(r->spread, timed), "call_us", known(r->call_us, timed), "tflops", known(r->tflops, timed),
+                                "gbps", known(r->gbps, timed), "bound", r->bound, "bound_us", known(r->bound_us, roof),
+                                "pct_roof", known(r->pct_roof, roof && timed), "err", known(r->err, timed), "err_limit",
+                                known(r->err_limit, timed), "cold", r->cold, "threads", r->threads, "peer", peers_of(r));
     json_object_update(object, numbers);
     json_decref(numbers);
     return object;
@@ -47,6 +47,4 @@ void json_print(json_t *object) {
     json_decref(object);
 }
 
-void json_bench_row(const bench_row *row) {
-    json_print(json_of_row(row));
-}
+void json_bench_row(const bench_row *row) { json_print(json_of_row(row)); }

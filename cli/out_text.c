@@ -15,9 +15,7 @@ static bool styled(void) {
     return isatty(STDOUT_FILENO) && !(off && *off);
 }
 
-static const char *style(const char *code) {
-    return styled() ? code : "";
-}
+static const char *style(const char *code) { return styled() ? code : ""; }
 
 const char *text_bold(void) { return style("\033[1m"); }
 const char *text_red(void) { return style("\033[31m"); }
@@ -75,9 +73,7 @@ static void format_digits(cell out, double v, int digits) {
     snprintf(out, CELL, "%.*f", before >= digits ? 0 : digits - before, v);
 }
 
-void format_us(cell out, double us) {
-    format_digits(out, us, 4);
-}
+void format_us(cell out, double us) { format_digits(out, us, 4); }
 
 void format_3(cell out, double v) {
     if (v == 0)

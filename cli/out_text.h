@@ -13,7 +13,7 @@
 
 typedef struct column {
     const char *title;
-    int width;  /* at least; wider cells push the rest of their line */
+    int width; /* at least; wider cells push the rest of their line */
     bool left;
 } column;
 
@@ -30,8 +30,8 @@ const char *text_red(void);
 const char *text_dim(void);
 const char *text_plain(void);
 
-void format_us(cell out, double us);        /* four digits: 8.99, 109.4, 70213 */
-void format_3(cell out, double v);          /* three digits: 16.4, 353; "-" for 0 */
-void format_bytes(cell out, double bytes);  /* "48 KiB", "1.4 GiB" */
+void format_us(cell out, double us);       /* four digits: 8.99, 109.4, 70213 */
+void format_3(cell out, double v);         /* three digits: 16.4, 353; "-" for 0 */
+void format_bytes(cell out, double bytes); /* "48 KiB", "1.4 GiB" */
 
 #endif

@@ -128,6 +128,4 @@ void team_free(team *t) {
     free(t);
 }
 
-int team_size(const team *t) {
-    return t->size;
-}
+int team_size(const team *t) { return t->size; }

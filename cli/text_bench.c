@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIXED 11
+#define FIXED   11
 #define COLUMNS (FIXED + 2 * ROW_PEERS + 1)
 
 static const column fixed[FIXED] = {
-    {"m", 5, false}, {"n", 6, false}, {"k", 6, false}, {"us", 8, false}, {"min us", 8, false}, {"spread", 6, false},
-    {"GFLOP/s", 7, false}, {"GB/s", 5, false}, {"bound", 7, true}, {"roof %", 6, false}, {"err/lim", 7, false},
+    {"m", 5, false},      {"n", 6, false},      {"k", 6, false},       {"us", 8, false},
+    {"min us", 8, false}, {"spread", 6, false}, {"GFLOP/s", 7, false}, {"GB/s", 5, false},
+    {"bound", 7, true},   {"roof %", 6, false}, {"err/lim", 7, false},
 };
 
 /* Titles of peers live as long as the header is printed. */
@@ -32,10 +33,11 @@ static int make_columns(column *columns, char (*title)[2][48], const bench_row *
 void text_bench_header(const bench_row *row) {
     column columns[COLUMNS];
     char title[ROW_PEERS][2][48];
-    printf("%s · %d thread%s · x %s  w %s  y %s · layout %s · epilogue %s\n", row->device, row->threads, row->threads == 1 ? "" : "s",
-           row->x, row->w, row->y, row->layout, row->epi);
+    printf("%s · %d thread%s · x %s  w %s  y %s · layout %s · epilogue %s\n", row->device, row->threads,
+           row->threads == 1 ? "" : "s", row->x, row->w, row->y, row->layout, row->epi);
     for (int i = 0; i < row->n_peer; i++)
-        printf("%s%s: %s · ratio: its time / ours, median over rounds%s\n", text_dim(), row->peer[i].name, row->peer[i].version, text_plain());
+        printf("%s%s: %s · ratio: its time / ours, median over rounds%s\n", text_dim(), row->peer[i].name, row->peer[i].version,
+               text_plain());
     text_header(columns, make_columns(columns, title, row));
 }
 

@@ -3,13 +3,12 @@
  * unfused.c - see unfused.h. A pass is split over the threads by rows, or by columns where there are few rows.
  */
 #include "unfused.h"
+#include "peers/peer.h"
 #include "unfused_pass.h"
 
 #include <string.h>
 
-static bool is_glu(rft_epi_kind kind) {
-    return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH;
-}
+static bool is_glu(rft_epi_kind kind) { return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH; }
 
 const char *unfused_refuses(const epilogue *epi) {
     for (uint32_t i = 0; i < epi->n_op; i++) {
@@ -28,13 +27,9 @@ int unfused_make(unfused *u, const bench_case *fused, const weight_set *set, tea
     return case_make(&u->bare, &u->bare_options, fused->ctx, set, fused->m);
 }
 
-void unfused_free(unfused *u) {
-    case_free(&u->bare);
-}
+void unfused_free(unfused *u) { case_free(&u->bare); }
 
-static size_t size_of(rft_type type) {
-    return type == RFT_F32 ? 4 : 2;
-}
+static size_t size_of(rft_type type) { return type == RFT_F32 ? 4 : 2; }
 
 /* Where the operand of this op begins for row m, column c. */
 static const void *operand_at(const unfused *u, const rft_epi_op *op, int64_t m, int64_t c) {
@@ -61,9 +56,7 @@ static void pass_row(const unfused *u, int64_t m, int64_t begin, int64_t end) {
     run_row_pass(&p);
 }
 
-static int64_t split(int64_t total, int i, int n) {
-    return total / n * i + (total % n * i) / n;
-}
+static int64_t split(int64_t total, int i, int n) { return total / n * i + (total % n * i) / n; }
 
 static void pass_task(void *arg, int i) {
     const unfused *u = arg;
@@ -97,4 +90,17 @@ bool unfused_run(void *self, int64_t i) {
     if (o->y != RFT_F32)
         run_pass(u, o->epi.n_op);
     return true;
+}
+
+/* The last pass leaves f32 results where the bare product stood, others in the fused run's Y. */
+double unfused_difference(const unfused *u, const void *ours) {
+    rft_type type = u->fused->o->y;
+    size_t row = (size_t)u->fused->columns * size_of(type), theirs = type == RFT_F32 ? (size_t)u->stride * 4 : row;
+    const char *y = type == RFT_F32 ? u->bare.y.p : u->fused->y.p;
+    double worst = 0;
+    for (int64_t m = 0; m < u->fused->m; m++) {
+        double d = peer_difference(type, (const char *)ours + (size_t)m * row, y + (size_t)m * theirs, u->fused->columns);
+        worst = d > worst ? d : worst;
+    }
+    return worst;
 }

@@ -10,19 +10,21 @@
 #include "team.h"
 
 typedef struct unfused {
-    bench_case bare;          /* the product alone, y in f32 */
+    bench_case bare; /* the product alone, y in f32 */
     run_options bare_options;
-    const bench_case *fused;  /* whose operands and Y the passes use */
+    const bench_case *fused; /* whose operands and Y the passes use */
     team *threads;
-    int64_t stride;           /* columns of the bare product */
-    int64_t columns;          /* of the pass that runs now */
-    uint32_t op;              /* number of the pass that runs now; n_op: the conversion */
+    int64_t stride;  /* columns of the bare product */
+    int64_t columns; /* of the pass that runs now */
+    uint32_t op;     /* number of the pass that runs now; n_op: the conversion */
 } unfused;
 
 /* set: weights without a gated pairing. An exit code. */
 int unfused_make(unfused *u, const bench_case *fused, const weight_set *set, team *threads);
 void unfused_free(unfused *u);
 bool unfused_run(void *self, int64_t i);
+/* After a run: the largest relative root-mean-square difference of a row from `ours`. */
+double unfused_difference(const unfused *u, const void *ours);
 /* NULL, or the reason why an op has no pass of its own here. */
 const char *unfused_refuses(const epilogue *epi);
 

@@ -13,10 +13,10 @@ typedef struct row_pass {
     rft_type out_type;     /* of the conversion: RFT_F32 or RFT_BF16 */
     float alpha, beta;
     int64_t count;
-    float *y;              /* read and written; a gated unit reads `up` beside it */
+    float *y; /* read and written; a gated unit reads `up` beside it */
     const float *up;
-    const void *operand;   /* of these columns, or of this row */
-    void *out;             /* of the conversion */
+    const void *operand; /* of these columns, or of this row */
+    void *out;           /* of the conversion */
 } row_pass;
 
 void run_row_pass(const row_pass *p);

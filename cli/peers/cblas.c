@@ -78,9 +78,7 @@ bool cblas_run(peer *p, int64_t i) {
     return true;
 }
 
-void cblas_finish(peer *p) {
-    (void)p;
-}
+void cblas_finish(peer *p) { (void)p; }
 
 void cblas_close(peer *p) {
     free(p->state);

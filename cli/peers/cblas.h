@@ -9,15 +9,15 @@
 
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
 
-typedef void cblas_sgemm_32(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                            float beta, float *c, int ldc);
+typedef void cblas_sgemm_32(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
+                            int ldb, float beta, float *c, int ldc);
 typedef void cblas_sgemm_64(int order, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                             const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 /* OpenBLAS cblas_sbgemm: bf16 operands, f32 result. */
-typedef void cblas_sbgemm_32(int order, int ta, int tb, int m, int n, int k, float alpha, const uint16_t *a, int lda, const uint16_t *b,
-                             int ldb, float beta, float *c, int ldc);
-typedef void cblas_sbgemm_64(int order, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const uint16_t *a, int64_t lda,
-                             const uint16_t *b, int64_t ldb, float beta, float *c, int64_t ldc);
+typedef void cblas_sbgemm_32(int order, int ta, int tb, int m, int n, int k, float alpha, const uint16_t *a, int lda,
+                             const uint16_t *b, int ldb, float beta, float *c, int ldc);
+typedef void cblas_sbgemm_64(int order, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const uint16_t *a,
+                             int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
 typedef struct cblas_state {
     cblas_sgemm_32 *sgemm; /* each pair: the one that the library has, else NULL */

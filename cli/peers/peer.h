@@ -9,7 +9,7 @@
 #include "bench_weights.h"
 #include "cli_parse.h"
 
-#define PEER_NAME 32
+#define PEER_NAME    32
 #define PEER_VERSION 96
 
 typedef struct peer_product { /* what a row asks of a peer; X and Y are dense */

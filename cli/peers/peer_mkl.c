@@ -15,10 +15,10 @@ enum { MKL_B_MATRIX = 162, MKL_PACKED = 151 };
 typedef size_t pack_size(int which, int m, int n, int k);
 typedef void pack_f32(int order, int which, int trans, int m, int n, int k, float alpha, const void *w, int ld, void *packed);
 typedef void pack_16(int order, int which, int trans, int m, int n, int k, const void *w, int ld, void *packed);
-typedef void compute_f32(int order, int ta, int tb, int m, int n, int k, const void *x, int ldx, const void *w, int ldw, float beta, float *y,
-                         int ldy);
-typedef void compute_16(int order, int ta, int tb, int m, int n, int k, float alpha, const void *x, int ldx, const void *w, int ldw, float beta,
-                        float *y, int ldy);
+typedef void compute_f32(int order, int ta, int tb, int m, int n, int k, const void *x, int ldx, const void *w, int ldw,
+                         float beta, float *y, int ldy);
+typedef void compute_16(int order, int ta, int tb, int m, int n, int k, float alpha, const void *x, int ldx, const void *w,
+                        int ldw, float beta, float *y, int ldy);
 typedef void get_version(char *buf, int length);
 typedef void set_threads(int n);
 
@@ -76,10 +76,14 @@ static bool choose_family(const peer *p, mkl_state *s, const peer_product *q) {
     if (q->x != q->w)
         return false;
     switch (q->x) {
-    case RFT_F32: return find_family(p, s, "cblas_sgemm", true);
-    case RFT_BF16: return find_family(p, s, "cblas_gemm_bf16bf16f32", false);
-    case RFT_F16: return find_family(p, s, "cblas_gemm_f16f16f32", false);
-    default: return false;
+    case RFT_F32:
+        return find_family(p, s, "cblas_sgemm", true);
+    case RFT_BF16:
+        return find_family(p, s, "cblas_gemm_bf16bf16f32", false);
+    case RFT_F16:
+        return find_family(p, s, "cblas_gemm_f16f16f32", false);
+    default:
+        return false;
     }
 }
 

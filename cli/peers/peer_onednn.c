@@ -17,9 +17,9 @@ typedef struct dnn_state {
     void *engine, *stream;
     peer_product product;
     void *src_md, *any_md, *raw_md, *dst_md, *attr, *post_ops, *pd, *primitive;
-    dnn_arg arg[MOST_ARGS];  /* the weights' place is filled in by run */
+    dnn_arg arg[MOST_ARGS]; /* the weights' place is filled in by run */
     int n_arg, weights_arg;
-    void **weights;          /* a memory object a copy */
+    void **weights; /* a memory object a copy */
     char *packed;
     size_t stride, total;
     int64_t copies;
@@ -30,9 +30,9 @@ static int type_of(rft_type type) {
 }
 
 static const char *find_functions(const peer *p, dnn_api *f) {
-#define DNN_FIND(result, name, parameters)                      \
-    *(void **)&f->name = peer_symbol(p, "dnnl_" #name);         \
-    if (!f->name)                                               \
+#define DNN_FIND(result, name, parameters)                                                                                       \
+    *(void **)&f->name = peer_symbol(p, "dnnl_" #name);                                                                          \
+    if (!f->name)                                                                                                                \
         return "dnnl_" #name;
     DNN_FUNCTIONS(DNN_FIND)
 #undef DNN_FIND
@@ -53,7 +53,8 @@ static bool open_onednn(peer *p, char why[CLI_WHY]) {
     return false;
 }
 
-static bool make_md(dnn_state *s, void **md, rft_type type, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+static bool make_md(dnn_state *s, void **md, rft_type type, int64_t rows, int64_t columns, int64_t row_stride,
+                    int64_t column_stride) {
     dnn_dims dims = {rows, columns}, strides = {row_stride, column_stride};
     return s->f.memory_desc_create_with_strides(md, 2, dims, type_of(type), strides) == 0;
 }
@@ -90,18 +91,30 @@ static bool add_eltwise(dnn_state *s, int alg, float alpha, float beta) {
 static bool add_op(dnn_state *s, int index, const rft_epi_op *op) {
     int64_t m = s->product.m, n = s->product.n;
     switch (op->kind) {
-    case RFT_EPI_SCALE: return add_eltwise(s, DNN_LINEAR, op->alpha, 0);
-    case RFT_EPI_SILU: return add_eltwise(s, DNN_SWISH, 1, 0);
-    case RFT_EPI_GELU: return add_eltwise(s, DNN_GELU_ERF, 0, 0);
-    case RFT_EPI_GELU_TANH: return add_eltwise(s, DNN_GELU_TANH, 0, 0);
-    case RFT_EPI_RELU: return add_eltwise(s, DNN_RELU, 0, 0);
-    case RFT_EPI_CLAMP: return add_eltwise(s, DNN_CLIP, op->alpha, op->beta);
-    case RFT_EPI_BIAS: return add_binary(s, index, DNN_BINARY_ADD, op, 1, n);
-    case RFT_EPI_COL_SCALE: return add_binary(s, index, DNN_BINARY_MUL, op, 1, n);
-    case RFT_EPI_ROW_SCALE: return add_binary(s, index, DNN_BINARY_MUL, op, m, 1);
-    case RFT_EPI_MUL: return add_binary(s, index, DNN_BINARY_MUL, op, m, n);
-    case RFT_EPI_ADD: return op->beta == 1 && add_binary(s, index, DNN_BINARY_ADD, op, m, n);
-    default: return false;
+    case RFT_EPI_SCALE:
+        return add_eltwise(s, DNN_LINEAR, op->alpha, 0);
+    case RFT_EPI_SILU:
+        return add_eltwise(s, DNN_SWISH, 1, 0);
+    case RFT_EPI_GELU:
+        return add_eltwise(s, DNN_GELU_ERF, 0, 0);
+    case RFT_EPI_GELU_TANH:
+        return add_eltwise(s, DNN_GELU_TANH, 0, 0);
+    case RFT_EPI_RELU:
+        return add_eltwise(s, DNN_RELU, 0, 0);
+    case RFT_EPI_CLAMP:
+        return add_eltwise(s, DNN_CLIP, op->alpha, op->beta);
+    case RFT_EPI_BIAS:
+        return add_binary(s, index, DNN_BINARY_ADD, op, 1, n);
+    case RFT_EPI_COL_SCALE:
+        return add_binary(s, index, DNN_BINARY_MUL, op, 1, n);
+    case RFT_EPI_ROW_SCALE:
+        return add_binary(s, index, DNN_BINARY_MUL, op, m, 1);
+    case RFT_EPI_MUL:
+        return add_binary(s, index, DNN_BINARY_MUL, op, m, n);
+    case RFT_EPI_ADD:
+        return op->beta == 1 && add_binary(s, index, DNN_BINARY_ADD, op, m, n);
+    default:
+        return false;
     }
 }
 

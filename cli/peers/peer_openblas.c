@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROBE_SIZE 768
+#define PROBE_SIZE  768
 #define PROBE_CALLS 4
 
 typedef char *get_text(void);
@@ -47,11 +47,11 @@ static double probe_core(const peer_kind *kind, const char *path, const char *co
     for (int i = 0; i < PROBE_CALLS; i++) {
         double start = now_seconds();
         if (s->sgemm64)
-            s->sgemm64(CBLAS_ROW_MAJOR, CBLAS_NO_TRANS, CBLAS_TRANS, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, data, PROBE_SIZE, data + count,
-                       PROBE_SIZE, 0, data + 2 * count, PROBE_SIZE);
+            s->sgemm64(CBLAS_ROW_MAJOR, CBLAS_NO_TRANS, CBLAS_TRANS, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, data, PROBE_SIZE,
+                       data + count, PROBE_SIZE, 0, data + 2 * count, PROBE_SIZE);
         else
-            s->sgemm(CBLAS_ROW_MAJOR, CBLAS_NO_TRANS, CBLAS_TRANS, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, data, PROBE_SIZE, data + count,
-                     PROBE_SIZE, 0, data + 2 * count, PROBE_SIZE);
+            s->sgemm(CBLAS_ROW_MAJOR, CBLAS_NO_TRANS, CBLAS_TRANS, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, data, PROBE_SIZE,
+                     data + count, PROBE_SIZE, 0, data + 2 * count, PROBE_SIZE);
         double seconds = now_seconds() - start;
         best = i == 0 || seconds < best ? seconds : best;
     }
@@ -108,7 +108,12 @@ static bool open_openblas(peer *p, char why[CLI_WHY]) {
     return true;
 }
 
-static const char *const files[] = {"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so", "libscipy_openblas64_.so",
-                                    "openblas-pthread/libopenblas.so.0", NULL};
+static const char *const files[] = {"libopenblas.so.0",
+                                    "libopenblas.so",
+                                    "libscipy_openblas.so",
+                                    "libscipy_openblas64_.so",
+                                    "openblas-pthread/libopenblas.so.0",
+                                    NULL};
 
-const peer_kind peer_openblas = {"openblas", files, choose_core, open_openblas, cblas_prepare, cblas_run, cblas_finish, cblas_close};
+const peer_kind peer_openblas = {"openblas",    files,     choose_core,  open_openblas,
+                                 cblas_prepare, cblas_run, cblas_finish, cblas_close};

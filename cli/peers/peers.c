@@ -68,7 +68,8 @@ static void add_peer(const peer_kind *kind, const char *path, uint32_t threads, 
     snprintf(p.name, sizeof p.name, "%s", kind->name);
     if (!p.library) {
         const char *text = dlerror();
-        cli_message("--vs %s: cannot open %s: %s", kind->name, path ? path : "its library; give it as NAME=PATH", text ? text : "?");
+        cli_message("--vs %s: cannot open %s: %s", kind->name, path ? path : "its library; give it as NAME=PATH",
+                    text ? text : "?");
         return;
     }
     if (kind->open(&p, why)) {

@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The tool as its users meet it: exit codes, messages, tables and JSON. Called by ctest with the path of the tool.
+# Each case prints what was expected when it fails; the sizes are small, since speed is not the matter here.
+
+set -u
+tool=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export RFT_CACHE_DIR=$work/cache
+unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE OPENBLAS_CORETYPE
+failures=0
+quick=(--time 0.01 --rounds 2)
+
+fail() {
+    echo "FAIL: $1" >&2
+    sed 's/^/    /' "$work/out" "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+# run CODE ARGS...: output in $work/out, messages in $work/err.
+run() {
+    local want=$1 got
+    shift
+    timeout 60 "$tool" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
+}
+
+says() { # in the output
+    if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi
+}
+
+complains() { # in the messages
+    if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi
+}
+
+has_keys() { # every line of the output is an object with these keys
+    local key
+    for key in "$@"; do
+        if [ "$(grep -c "\"$key\":" "$work/out")" != "$(wc -l <"$work/out")" ]; then fail "a line lacks the key $key"; fi
+    done
+}
+
+test_usage() {
+    run 2
+    complains 'Usage: rooftile'
+    run 2 nonsense
+    complains "'nonsense' is no command"
+    run 0 --version
+    says '^rooftile [0-9]+\.[0-9]+\.[0-9]+'
+    run 2 bench --nonsense
+    run 2 bench -n 16
+    complains '-k is missing'
+    run 2 bench
+    complains 'no shape'
+    run 2 bench -m 1..x -n 16 -k 16
+    complains "-m: '1\.\.x'"
+    run 2 bench -m 4..1 -n 16 -k 16
+    run 2 bench -n 16 -k -16
+    complains "-k: '-16'"
+    run 2 bench -n 16 -k 16 --x f33
+    complains "--x: 'f33'"
+    run 2 bench -n 16 -k 16 --layout nx
+    complains "--layout: 'nx'"
+    run 2 bench -n 16 -k 16 --epi bias:frob
+    complains "--epi: 'frob'"
+    run 2 bench -n 16 -k 16 --threads 0
+    complains "--threads: '0'"
+    run 2 bench -n 16 -k 16 --dynamic --view
+    run 2 bench -m 1 -n 16 -k 16 --vs frobblas
+    complains 'frobblas'
+    run 3 bench -m 1 -n 16 -k 16 --isa frob
+    complains 'frob'
+    run 3 bench -m 1 -n 16 -k 16 --kernel frob
+    complains 'frob'
+}
+
+test_help() {
+    local command width
+    for command in info roofline model bench explain check; do
+        run 0 "$command" --help
+        says "Usage: rooftile $command"
+        width=$(awk '{ if (length($0) > w) w = length($0) } END { print w }' "$work/out")
+        if [ "$width" -gt 80 ]; then fail "the help of $command is $width columns wide"; fi
+    done
+    run 0 --help
+    says 'Exit codes'
+}
+
+test_info() {
+    run 0 info
+    says 'kernels +[0-9]+'
+    run 0 info --json
+    has_keys version commit isa_here threads kernels
+    run 0 info --kernels
+    says 'gemm_f32_f32_f32_[0-9]+x[0-9]+_ref'
+    run 0 info --kernels --json
+    has_keys kernel isa x w acc mr nr kr available
+    run 0 info --env
+    says 'RFT_NUM_THREADS'
+}
+
+test_explain() {
+    run 0 explain -m 1,17 -n 33 -k 65
+    says 'taken +g'
+    run 0 explain -m 1,17 -n 33 -k 65 --json
+    has_keys kernel m n k x w y layout epi flops min_bytes intensity explain
+    if [ "$(wc -l <"$work/out")" != 2 ]; then fail 'two rows of m make two lines'; fi
+    run 0 explain -m 4 -n 33 -k 65 --isa ref
+    says 'taken +g[a-z0-9_]*_ref'
+}
+
+test_bench() {
+    local keys=(device kernel m n k x w y layout epi phase flops min_bytes intensity us us_min spread call_us tflops gbps bound
+        bound_us pct_roof err err_limit cold threads peer)
+    run 0 bench -m 1,5 -n 48 -k 64 "${quick[@]}" --json
+    has_keys "${keys[@]}"
+    says '"cold":true'
+    run 0 bench -m 5 -n 48 -k 64 --x bf16 --y bf16 --epi bias:gelu_tanh "${quick[@]}"
+    says 'GFLOP/s'
+    says 'epilogue bias:gelu_tanh'
+    if grep -q $'\033' "$work/out" "$work/err"; then fail 'colours belong to a terminal'; fi
+    run 0 bench -m 5 -n 48 -k 64 --epi swiglu --unfused --warm "${quick[@]}" --json
+    says '"name":"unfused"'
+    says '"cold":false'
+    run 0 bench -m 3 -n 48 -k 64 --layout tn --dynamic --batch 2 "${quick[@]}" --json
+    says '"layout":"tn"'
+    run 0 bench -m 3 -n 48 -k 64 --view --threads 1 "${quick[@]}" --json
+    says '"threads":1'
+    run 0 bench -m 3 -n 48 -k 64 --vs "onednn=$work/none.so" "${quick[@]}" --json
+    complains 'cannot open'
+}
+
+test_shapes() {
+    printf '# two\nm 1,2\n16 32\n 32 16 3..4 # own rows\n' >"$work/shapes"
+    run 0 explain --shapes "$work/shapes" --json
+    if [ "$(wc -l <"$work/out")" != 4 ]; then fail 'the file holds four products'; fi
+    run 0 explain --shapes "$work/shapes" -m 7 --json
+    if [ "$(wc -l <"$work/out")" != 2 ]; then fail '-m overrides the rows of the file'; fi
+    printf '16 32\n16\n' >"$work/shapes"
+    run 2 explain --shapes "$work/shapes"
+    complains 'shapes:2:'
+    printf '# nothing\n' >"$work/shapes"
+    run 2 explain --shapes "$work/shapes"
+    run 4 explain --shapes "$work/missing"
+    complains 'missing'
+    run 2 explain --shapes "$work/shapes" -n 3 -k 3
+}
+
+test_check() {
+    run 0 check -m 1,13 -n 17 -k 3 --x bf16 --epi bias:gelu --seed 7
+    says ' 0 failed'
+    run 0 check --random 100 --json
+    has_keys what problems refused failed worst
+    run 0 check --isa ref --thin 40
+    says 'chosen under ref'
+    run 1 check --kernel no_such_kernel
+    complains 'no problem was run'
+    run 2 check --random 0
+    complains "--random: '0'"
+}
+
+test_roofline() {
+    run 0 roofline --seconds 0.3
+    says 'DRAM'
+    says "saved to $RFT_CACHE_DIR/machine-cpu.json"
+    run 0 info
+    says 'profile +.*measured'
+    run 0 roofline --show "$RFT_CACHE_DIR/machine-cpu.json" --json
+    run 0 roofline --seconds 0.3 --threads 1 --output "$work/one.json" --json
+    run 0 explain -m 1 -n 64 -k 64 --profile "$work/one.json"
+    says 'bound'
+    printf '{"rooftile_profile": 1' >"$work/damaged.json"
+    run 4 explain -m 1 -n 64 -k 64 --profile "$work/damaged.json"
+    run 4 roofline --show "$work/missing.json"
+    rm -r "$RFT_CACHE_DIR"
+}
+
+test_model() {
+    cat >"$work/config.json" <<'JSON'
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+ "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 128, "rms_norm_eps": 1e-5,
+ "tie_word_embeddings": true, "torch_dtype": "bfloat16", "hidden_act": "silu"}
+JSON
+    run 0 model "$work/config.json"
+    says 'lm_head +1 +1 +100 +64'
+    says 'ffn_gate .*silu,mul'
+    run 0 model "$work/config.json" --phase prefill:2x8 --json
+    says '"layer":"attn_q"'
+    says '"m":16'
+    says '"totals"'
+    run 0 model "$work/config.json" --run "${quick[@]}"
+    says 'measured'
+    says 'random ones were run'
+    run 2 model "$work/config.json" --phase decode
+    complains '--phase'
+    run 2 model
+    run 2 model "$work/config.json" -n 16 -k 16
+    run 4 model "$work/missing.gguf"
+    printf 'GGUF\003\000\000\000' >"$work/short.gguf"
+    run 3 model "$work/short.gguf"
+}
+
+for part in usage help info explain bench shapes check roofline model; do
+    "test_$part"
+done
+if [ "$failures" != 0 ]; then
+    echo "$failures failed"
+    exit 1
+fi
+echo "all passed"
