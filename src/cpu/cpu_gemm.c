@@ -13,6 +13,10 @@
  */
 #include "cpu/cpu_choice.h"
 
+#include <string.h>
+
+#include <string.h>
+
 enum { LINE = 128 }; /* buffers start here: two cache lines, as prefetchers fetch pairs */
 
 /* One run as its threads see it. */
@@ -48,7 +52,7 @@ static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
 static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
 
 static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k) {
-    return aligned(rft__panel_bytes(pick->kernel->x, 1, k) * held_rows(pick, rows));
+    return aligned(rft__panel_bytes(pick->kernel->x, 1, rft__round_up(k, pick->kernel->kr)) * held_rows(pick, rows));
 }
 
 static int64_t w_bytes(const rft__cpu_pick *pick) {
@@ -122,11 +126,19 @@ static const char *x_source(const job *j, int64_t b, int64_t row) {
     return (const char *)j->args->x + (b * j->args->x_batch_stride + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
 
+/* X of type f32 beside a W in pairs has no pairs of its own: the padding of k is added here. */
+/* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
 static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
+    const rft__cpu_kernel *kernel = j->pick->kernel;
+    const int64_t size = (int64_t)rft__type_size(j->choice->p.x), padded = rft__round_up(k, kernel->kr);
     for (int64_t i = 0; i < t->count; i++) {
-        const int64_t first = tile_start(t, i), rows = tile_start(t, i + 1) - first;
-        j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * (int64_t)rft__type_size(j->choice->p.x), j->x_row, j->x_k, (int)rows, (int)rows, k,
-                  dst + rft__panel_bytes(j->pick->kernel->x, 1, k) * first);
+        const int64_t first = tile_start(t, i);
+        const int rows = (int)(tile_start(t, i + 1) - first);
+        char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
+        j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * size, j->x_row, j->x_k, rows, rows, k, panel);
+        if (kernel->x == RFT_F32 && padded != k) {
+            memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
+        }
     }
 }
 
