@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#include <string.h>
-
 enum { LINE = 128 }; /* buffers start here: two cache lines, as prefetchers fetch pairs */
 
 /* One run as its threads see it. */
@@ -82,8 +80,9 @@ static bool is_tiny(const rft__choice *c, int64_t m) {
 rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const int unit = rft__cpu_unit(&c->p.w);
     const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
+    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem)); /* neither kernel nor packed W may be cut in a pair */
     return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr, rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k,
-                          pick->kernel->kr, 512, split);
+                          kr, 512, split);
 }
 
 static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
@@ -126,7 +125,6 @@ static const char *x_source(const job *j, int64_t b, int64_t row) {
     return (const char *)j->args->x + (b * j->args->x_batch_stride + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
 
-/* X of type f32 beside a W in pairs has no pairs of its own: the padding of k is added here. */
 /* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
 static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
