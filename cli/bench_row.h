@@ -24,7 +24,7 @@ typedef struct bench_row {
     double tflops, gbps;
     double bound_us, pct_roof; /* 0: no machine profile */
     double err, err_limit;     /* at the element nearest to its bound */
-    bool cold;
+    bool cold, beside;         /* beside: a warm run, behind the row of its cold one */
     int threads;
     row_peer peer[ROW_PEERS];
     int n_peer;

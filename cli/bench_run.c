@@ -305,6 +305,7 @@ static int time_case(bench_job *job, bench_case *c, weight_set *set) {
     }
     if (code != CLI_LIBRARY && l.warm) {
         bench_row row = make_row(job, c, &l.c[l.warm], false);
+        row.beside = true;
         job->emit(job->user, &row);
     }
     dismiss(&l);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LEAST_SPAN  ((uint64_t)256 << 20)
-#define MOST_COPIES 16384
+#define MOST_COPIES 65536
 #define LINE        64
 
 static size_t round_up(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }

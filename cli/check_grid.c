@@ -101,15 +101,14 @@ static void check_shape(const check_session *s, check_problem *p, const rft_kern
 
 static void check_sizes(const check_session *s, check_problem *p, const int64_t *n, const rft_kernel_info *native,
                         check_tally *tally) {
-    dice d = {s->seed};
-    int64_t index = 0;
+    dice d = {s->seed}, pick = {~s->seed};
     for (size_t i = 0; i < COUNT(grid_m); i++)
         for (int j = 0; j < SIZES; j++)
             for (size_t l = 0; l < COUNT(grid_k); l++) {
                 p->m = grid_m[i];
                 p->n = n[j];
                 p->k = grid_k[l];
-                if (index++ % s->thin == 0)
+                if (roll(&pick, (uint64_t)s->thin) == 0)
                     check_shape(s, p, native, &d, tally);
             }
 }

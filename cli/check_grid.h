@@ -15,7 +15,7 @@ typedef struct check_tally {
 typedef struct check_session {
     checker *c;
     uint64_t seed;
-    int64_t thin; /* take one problem of this many; 1: all */
+    int64_t thin; /* take about one problem of this many; 1: all */
     void (*failure)(void *user, const check_problem *p, const check_result *r);
     void *user;
 } check_session;

@@ -55,7 +55,7 @@ static void emit(void *user, const bench_row *row) {
         json_bench_row(row);
         return;
     }
-    if (out->peers_shown != row->n_peer && row->cold) {
+    if (out->peers_shown != row->n_peer && !row->beside) {
         text_bench_header(row);
         out->peers_shown = row->n_peer;
     }

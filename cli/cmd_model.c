@@ -70,7 +70,7 @@ static int load_weights(const model_command *c, const rft_layer *layer, rft_type
 
 static void keep_row(void *user, const bench_row *row) {
     bench_row *out = user;
-    if (row->cold || out->us == 0)
+    if (!row->beside)
         *out = *row;
 }
 
@@ -194,6 +194,10 @@ static int check_shared_flags(const run_options *o) {
         flag = "--batch";
     if (!flag && (o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS))
         flag = "--layout";
+    if (!flag && o->warm) {
+        cli_message("--warm: a model's weights are read once a token, so only cold runs are shown");
+        return CLI_USAGE;
+    }
     if (!flag)
         return CLI_OK;
     cli_message("%s: shapes, stored types and epilogues come from the model file", flag);
