@@ -123,7 +123,7 @@ static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int
     b->stride = rows * b->ld + gaps[draw(a) % 8];
     if (!cli_bytes(type, 1, &b->size) || !cli_bytes(type, span(b), &bytes))
         return fail(a, CHECK_ERROR, "a type without whole bytes");
-    b->p = guard_place(&a->c->guards[at], bytes, b->size, draw(a) % 2);
+    b->p = guard_place(&a->c->guards[at], bytes, b->size, (draw(a) ^ a->p->seed) % 2);
     return b->p || fail(a, CHECK_ERROR, "no memory");
 }
 
@@ -171,9 +171,10 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
         break;
     case RFT_EPI_MUL:
     case RFT_EPI_ADD:
-        if (!place(a, at, &b, op->type, a->p->m, columns, 1))
+        if (!place(a, at, &b, op->type, a->p->m, columns, a->p->batch))
             return false;
         operand->ld = b.ld;
+        operand->batch_stride = draw(a) % 2 ? b.stride : 0;
         break;
     default:
         return true;
@@ -196,14 +197,15 @@ static bool make_operands(attempt *a) {
 
 static void describe(attempt *a) {
     const check_problem *p = a->p;
-    static const float scales[4] = {1, 1, 0.5F, -2};
+    static const float scales[8] = {1, 1, 1, 1, 1, 0.5F, -2, 0};
     rft_linear_desc *d = &a->desc;
     *d = rft_linear_desc_init();
     d->x = p->x;
     d->y = p->y;
     d->x_order = p->x_order;
     d->m_min = d->m_max = p->m;
-    d->batch = d->w.batch = p->batch;
+    d->batch = p->batch;
+    d->w.batch = draw(a) % 4 ? p->batch : 1;
     d->w.elem = p->w;
     d->w.order = p->w_order;
     d->w.n = p->n;
@@ -213,7 +215,7 @@ static void describe(attempt *a) {
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
-    d->alpha = scales[draw(a) % 4];
+    d->alpha = scales[draw(a) % 8];
     d->epi = p->epi.n_op ? p->epi.op : NULL;
     d->n_epi = p->epi.n_op;
 }
@@ -319,7 +321,7 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
     attempt a = {.c = c,
                  .p = p,
                  .result = result,
-                 .random = p->seed,
+                 .random = p->seed / 2,
                  .args = rft_linear_args_init(),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};

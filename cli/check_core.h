@@ -17,7 +17,7 @@ typedef struct check_problem {
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
-    uint64_t seed; /* of the data, gaps, sides of the guard pages and scale */
+    uint64_t seed; /* of the data, gaps, sides of the guard pages and scale; seeds 2 i and 2 i + 1 differ in all the sides alone */
 } check_problem;
 
 typedef enum check_verdict {
