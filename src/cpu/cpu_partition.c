@@ -14,9 +14,9 @@ static int64_t cut(int64_t total, int64_t step, int parts, int i) {
 
 /* Time of the longest part in units of one row times one unit: its product, the packing of its rows of X (a row costs about
  * as much as an eighth of a unit) and its panels of W, streamed or widened once (about a row and a half each). */
-static int64_t cost(int64_t row_steps, int64_t row_step, int64_t units, int m, int n) {
-    const int64_t rows = rft__ceil_div(row_steps, m) * row_step, part_units = rft__ceil_div(units, n);
-    return 8 * rows * part_units + rows + 12 * part_units;
+static int64_t cost(const rft__grid *g, int64_t row_steps, int m, int n) {
+    const int64_t rows = rft__min(g->rows, rft__ceil_div(row_steps, m) * g->row_step), units = rft__ceil_div(g->units, n);
+    return 8 * rows * units + rows + 12 * units;
 }
 
 rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split) {
@@ -25,7 +25,7 @@ rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t un
     int64_t best = INT64_MAX;
     for (int m = 1; m <= threads && m <= rft__max(1, row_steps); m++) {
         const int n = (int)rft__max(1, rft__min(threads / m, units));
-        const int64_t c = cost(row_steps, row_step, units, m, n);
+        const int64_t c = cost(&g, row_steps, m, n);
         if (c < best) {
             best = c;
             g.m = m;
