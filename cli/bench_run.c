@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ROOF_LIMIT 1.03
-#define AGREEMENT 0.02 /* relative root-mean-square difference of two right results, roundings to bf16 included */
+#define AGREEMENT  0.02 /* relative root-mean-square difference of two right results, roundings to bf16 included */
 #define CONTENDERS (3 + ROW_PEERS)
 
 typedef struct line_up {
@@ -139,14 +139,19 @@ static bool peer_agrees(peer *p, const bench_case *c, const void *ours) {
     return agrees(p->name, p->kind->run(p, 0) ? peer_difference(c->o->y, ours, c->y.p, c->m * c->columns) : -1);
 }
 
+static void report_refusal(peer *p, const char *why) {
+    if (strcmp(p->refusal, why) == 0)
+        return;
+    snprintf(p->refusal, sizeof p->refusal, "%s", why);
+    cli_message("%s: left out: %s", p->name, why);
+}
+
 static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set, const void *ours, line_up *l) {
     peer_product product = product_of(c, set);
     char why[CLI_WHY] = "a batch is not offered to other libraries";
-    if (job->o->batch > 1 || !p->kind->prepare(p, &product, why)) {
-        cli_message("%s: left out: %s", p->name, why);
-        return;
-    }
-    if (peer_agrees(p, c, ours))
+    if (job->o->batch > 1 || !p->kind->prepare(p, &product, why))
+        report_refusal(p, why);
+    else if (peer_agrees(p, c, ours))
         enlist(l, run_peer, p, p->name, p->version);
     else
         p->kind->finish(p);

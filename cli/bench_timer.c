@@ -13,7 +13,7 @@
 #define WARM_UP_SECONDS 0.05
 #define SETTLE_SECONDS  0.1
 #define SLICE_NS        500000L
-#define MOST_SAMPLES 1000 /* in one turn */
+#define MOST_SAMPLES    1000 /* in one turn */
 
 static double clock_seconds(clockid_t id) {
     struct timespec t;

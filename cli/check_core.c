@@ -25,6 +25,7 @@ typedef struct context_slot {
 } context_slot;
 
 struct checker {
+    const char *device;
     guard guards[GUARDS];
     context_slot slot[CONTEXTS];
     int n_slot;
@@ -54,7 +55,11 @@ typedef struct attempt {
 
 static char current[768]; /* repro line of the problem that runs */
 
-checker *checker_create(void) { return cli_alloc(1, sizeof(checker)); }
+checker *checker_create(const char *device) {
+    checker *c = cli_alloc(1, sizeof *c);
+    c->device = device;
+    return c;
+}
 
 void checker_free(checker *c) {
     for (int i = 0; i < c->n_slot; i++)
@@ -99,7 +104,7 @@ static bool find_context(attempt *a) {
     if (c->n_slot == CONTEXTS)
         return fail(a, CHECK_ERROR, "too many levels and thread counts in one run");
     context_slot *slot = &c->slot[c->n_slot];
-    if (rft_ctx_create("cpu", &options, &slot->ctx, &a->err) != RFT_OK)
+    if (rft_ctx_create(c->device, &options, &slot->ctx, &a->err) != RFT_OK)
         return failed_call(a, "rft_ctx_create");
     snprintf(slot->isa, sizeof slot->isa, "%s", isa);
     slot->threads = a->p->threads;

@@ -17,7 +17,8 @@ typedef struct check_problem {
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
-    uint64_t seed; /* of the data, gaps, sides of the guard pages and scale; seeds 2 i and 2 i + 1 differ in all the sides alone */
+    uint64_t
+        seed; /* of the data, gaps, sides of the guard pages and scale; seeds 2 i and 2 i + 1 differ in all the sides alone */
 } check_problem;
 
 typedef enum check_verdict {
@@ -36,7 +37,7 @@ typedef struct check_result {
 
 typedef struct checker checker;
 
-checker *checker_create(void);
+checker *checker_create(const char *device);
 void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The command line that runs a problem again. */

@@ -24,6 +24,7 @@ typedef struct shape { /* one W and the numbers of rows that meet it */
 typedef struct shape_list {
     shape *v;
     size_t n;
+    rft_type x, w, y; /* 0: the file does not say */
 } shape_list;
 
 typedef struct epilogue { /* op i that has an operand uses operand i of the run */
@@ -44,7 +45,8 @@ bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]);
 /* Makes the text of a list that parse_epilogue would read. */
 void epilogue_text(epilogue *e);
 bool epilogue_is_glu(const epilogue *e);
-/* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "# comment". m_default serves where a line names no m. */
+/* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "x TYPE", "w TYPE" and "y TYPE" for the whole file, and
+ * "# comment". m_default serves where a line names no m. */
 bool read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]);
 void shapes_free(shape_list *list);
 void list_free(int_list *list);

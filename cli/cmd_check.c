@@ -68,12 +68,12 @@ static void run_kernels(check_command *c) {
     }
 }
 
-static bool runs_here(const char *isa) {
+static bool runs_here(const char *device_name, const char *isa) {
     rft_ctx_options options = rft_ctx_options_init();
     rft_ctx *ctx = NULL;
     rft_device_info device = {.struct_size = sizeof device};
     options.max_isa = isa;
-    bool here = rft_ctx_create("cpu", &options, &ctx, NULL) == RFT_OK && rft_ctx_get_device(ctx, &device) == RFT_OK &&
+    bool here = rft_ctx_create(device_name, &options, &ctx, NULL) == RFT_OK && rft_ctx_get_device(ctx, &device) == RFT_OK &&
                 strcmp(device.isa, isa) == 0;
     rft_ctx_free(ctx);
     return here;
@@ -96,7 +96,7 @@ static void run_levels(check_command *c) {
         return;
     snprintf(list, sizeof list, "%s", build.isa_built);
     while ((isa = strsep(&rest, ",")) != NULL)
-        if (*isa && (!c->run.isa || strcmp(c->run.isa, isa) == 0) && runs_here(isa))
+        if (*isa && (!c->run.isa || strcmp(c->run.isa, isa) == 0) && runs_here(c->run.device, isa))
             run_level(c, isa);
 }
 
@@ -134,7 +134,8 @@ static void run_given(check_command *c) {
 }
 
 static int run_check(check_command *c) {
-    c->session = (check_session){.c = checker_create(), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
+    c->session = (check_session){
+        .c = checker_create(c->run.device), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
     check_catch_faults();
     if (!c->run.json)
         text_header(columns, 5);

@@ -20,7 +20,7 @@ static const struct argp_option flags[] = {
     {NULL, 'm', "LIST", 0, "Rows, such as 1,16,512 or 1..64", 1},
     {NULL, 'n', "LIST", 0, "Out features", 1},
     {NULL, 'k', "LIST", 0, "In features", 1},
-    {"shapes", KEY_SHAPES, "FILE", 0, "Lines of 'N K [M-LIST]' instead of -n and -k", 1},
+    {"shapes", KEY_SHAPES, "FILE", 0, "Lines of 'N K [M-LIST]' instead of -n and -k; 'm M-LIST', 'x TYPE' hold for more", 1},
     {"batch", KEY_BATCH, "N", 0, "Products at once, each with its own X and W", 1},
     {NULL, 0, NULL, 0, "Product", 2},
     {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16", 2},
@@ -49,7 +49,7 @@ static const struct argp_option flags[] = {
 };
 
 run_options options_default(void) {
-    return (run_options){.device = "cpu", .y = RFT_F32, .layout = "nt", .epi = {.text = "none"},
+    return (run_options){.device = "cpu", .layout = "nt", .epi = {.text = "none"},
                          .batch = 1, .seed = 1, .seconds = 0.3, .rounds = 7};
 }
 
@@ -175,12 +175,20 @@ static int check_pairs(const run_options *o) {
     return CLI_OK;
 }
 
+static rft_type first_given(rft_type flag, rft_type file, rft_type otherwise) {
+    return flag ? flag : file ? file : otherwise;
+}
+
+static void settle_types(run_options *o) {
+    o->x = first_given(o->x, o->shapes.x, RFT_F32);
+    o->w = first_given(o->w, o->shapes.w, o->x);
+    o->y = first_given(o->y, o->shapes.y, RFT_F32);
+}
+
 int options_finish(run_options *o, const char *m_default) {
     char why[CLI_WHY];
     int_list fallback;
     int code = check_pairs(o);
-    o->x = o->x ? o->x : RFT_F32;
-    o->w = o->w ? o->w : o->x;
     if (code != CLI_OK || !parse_list(m_default, 0, &fallback, why))
         return code;
     if (o->shapes_file)
@@ -188,6 +196,7 @@ int options_finish(run_options *o, const char *m_default) {
     else
         add_shapes(o, o->m.n ? &o->m : &fallback);
     list_free(&fallback);
+    settle_types(o);
     return code;
 }
 

@@ -14,7 +14,7 @@ typedef struct run_options {
     const char *device, *isa, *kernel, *profile, *shapes_file, *peers;
     int_list m, n, k;
     shape_list shapes; /* made by options_finish from -n, -k and -m, or from the file */
-    rft_type x, w, y;  /* x and w are 0 until options_finish where no flag gave them */
+    rft_type x, w, y;  /* 0 until options_finish where no flag gave them */
     rft_order x_order, w_order;
     char layout[3];
     epilogue epi;

@@ -40,6 +40,20 @@ static bool set_m(reader *r, const char *text, char why[CLI_WHY]) {
     return true;
 }
 
+/* "m 1,16", "x bf16": what holds for more than one shape. */
+static bool set_default(reader *r, const char *key, const char *value, char why[CLI_WHY]) {
+    switch (key[0]) {
+    case 'x':
+        return parse_type(value, &r->out->x, why);
+    case 'w':
+        return parse_type(value, &r->out->w, why);
+    case 'y':
+        return parse_type(value, &r->out->y, why);
+    default:
+        return set_m(r, value, why);
+    }
+}
+
 static bool read_line(reader *r, char *line, char why[CLI_WHY]) {
     char *word[4] = {0}, *rest = line, *w;
     int n = 0;
@@ -49,11 +63,11 @@ static bool read_line(reader *r, char *line, char why[CLI_WHY]) {
             word[n++] = w;
     if (n == 0)
         return true;
-    if (n == 2 && strcmp(word[0], "m") == 0)
-        return set_m(r, word[1], why);
+    if (n == 2 && strchr("mxwy", word[0][0]) && word[0][1] == '\0')
+        return set_default(r, word[0], word[1], why);
     if (n == 2 || n == 3)
         return add_shape(r, word[0], word[1], word[2], why);
-    snprintf(why, CLI_WHY, "a line is 'N K [M-LIST]', 'm M-LIST' or a comment");
+    snprintf(why, CLI_WHY, "a line is 'N K [M-LIST]', 'm M-LIST', 'x TYPE' (or w, y) or a comment");
     return false;
 }
 

@@ -45,6 +45,7 @@ struct peer {
     void *library, *state;
     uint32_t threads;
     char name[PEER_NAME], version[PEER_VERSION];
+    char refusal[CLI_WHY]; /* reported last, so that each reason is said once */
 };
 
 typedef struct peer_list {

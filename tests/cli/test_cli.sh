@@ -134,9 +134,12 @@ test_bench() {
 }
 
 test_shapes() {
-    printf '# two\nm 1,2\n16 32\n 32 16 3..4 # own rows\n' >"$work/shapes"
+    printf '# two\nx bf16\nm 1,2\n16 32\n 32 16 3..4 # own rows\n' >"$work/shapes"
     run 0 explain --shapes "$work/shapes" --json
     if [ "$(wc -l <"$work/out")" != 4 ]; then fail 'the file holds four products'; fi
+    says '"x":"bf16","w":"bf16"'
+    run 0 explain --shapes "$work/shapes" --json --x f16
+    says '"x":"f16"'
     run 0 explain --shapes "$work/shapes" -m 7 --json
     if [ "$(wc -l <"$work/out")" != 2 ]; then fail '-m overrides the rows of the file'; fi
     printf '16 32\n16\n' >"$work/shapes"
