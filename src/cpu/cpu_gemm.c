@@ -223,20 +223,36 @@ static void keep_partial(const block *bl, const float *acc, int64_t rows, int pa
     }
 }
 
-/* A tile whose W comes from memory. The hardware follows each panel's stream; what it cannot know is where the next strip's
- * streams begin, so the last few k fetch those (4 lines: +2..4 % at m = 1; fetching further ahead, or inside a panel, costs up
- * to 20 % on Zen 4). */
+static const rft__ahead nothing_ahead = {NULL, 0, -1};
+
+/* The only tile of a strip whose W comes from memory. The hardware follows each panel's stream; what it cannot know is where
+ * the next strip's streams begin, so the last few k fetch those (4 lines: +2..4 % at m = 1; fetching further ahead, or inside
+ * a panel, costs up to 20 % on Zen 4). */
 static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int64_t k, int rows, const char *x, const strip *s, float *acc,
                           bool accumulate, const strip *next) {
     enum { LEAD = 4 };
     const int64_t lead = rft__min(LEAD, k), body = k - lead;
     const char *w = s->w + rft__panel_bytes(kernel->w, RFT__PANEL, body);
-    tile(body, x, s->w, s->stride, acc, accumulate, s->w, s->stride);
-    tile(lead, x + rft__panel_bytes(kernel->x, rows, body), w, s->stride, acc, true, next->w, next->stride);
+    tile(body, x, s->w, s->stride, acc, accumulate, &nothing_ahead);
+    tile(lead, x + rft__panel_bytes(kernel->x, rows, body), w, s->stride, acc, true, &(rft__ahead){next->w, next->stride, 0});
+}
+
+/* What tile t of several fetches of the next strip: an equal share, spread over all of its k. */
+static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64_t t, int64_t tiles) {
+    const int64_t own = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc), all = rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, kc);
+    int64_t every = 1;
+    while (2 * every * all <= tiles * own) {
+        every *= 2;
+    }
+    const int64_t share = own / every;
+    if (next->stride == 0 || t * share >= all) {
+        return nothing_ahead;
+    }
+    return (rft__ahead){next->w + t * share, next->stride, every - 1};
 }
 
 /* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. next: what the next
- * strip reads; where several tiles share this one, one of them has the time to fetch it. */
+ * strip reads, fetched while the tiles work. */
 static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *next) {
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
@@ -251,8 +267,8 @@ static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int
         if (streams && bl->tiles.count == 1) {
             run_streaming(tile, kernel, padded, (int)rows, x, &s, acc, k > bl->k0, next);
         } else {
-            const strip ahead = t == bl->tiles.count - 1 ? *next : s;
-            tile(padded, x, s.w, s.stride, acc, k > bl->k0, ahead.w, ahead.stride);
+            const rft__ahead ahead = share_ahead(j, next, kc, t, bl->tiles.count);
+            tile(padded, x, s.w, s.stride, acc, k > bl->k0, &ahead);
         }
         if (last && bl->partial != NULL) {
             keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);

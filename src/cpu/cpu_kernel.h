@@ -17,11 +17,17 @@
 
 enum { RFT__PANEL = 16, RFT__MAX_ROWS = 16, RFT__MAX_PANELS = 4 };
 
+/* Packed W that a later call will read, to be fetched to L2 meanwhile: with every (mask + 1)-th 64 bytes of a W panel one line
+ * of each panel at `w`, `stride` apart. It need not be readable. mask -1: hardly ever. */
+typedef struct rft__ahead {
+    const char *w;
+    size_t stride;
+    int64_t mask;
+} rft__ahead;
+
 /* One register tile over k (a multiple of KR, or the rest of a padded panel): acc[rows][16 * panels] (+)= x * w.
- * w_stride: bytes from one W panel to the next. ahead: packed W that a later call will read: a line of each panel, ahead_stride
- * apart, is fetched to L2 with each 64 bytes of w. It need not be readable. */
-typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const void *ahead,
-                          size_t ahead_stride);
+ * w_stride: bytes from one W panel to the next. */
+typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const rft__ahead *ahead);
 
 /* All register tiles of one pair of panel types on one ISA: tile[panels - 1][rows - 1], NULL beyond the register file. */
 typedef struct rft__family {

@@ -36,7 +36,7 @@ static double rate(const rft__cpu_kernel *kernel, float *x, float *w, float *acc
     for (int round = 0; round < RATE_ROUNDS; round++) {
         const double start = rft__now();
         for (int call = 0; call < RATE_CALLS; call++) {
-            tile(RATE_K, x, w, stride, acc, true, w, 0);
+            tile(RATE_K, x, w, stride, acc, true, &(rft__ahead){(const char *)w, 0, -1});
         }
         const double seconds = rft__now() - start;
         best = seconds < best ? seconds : best;

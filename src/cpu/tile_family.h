@@ -32,9 +32,9 @@
 
 #define RFT_TILE_FUNCTION(type, p, r)                                                                                              \
     static void tile_##type##_##r##x##p(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate,     \
-                                        const void *ahead, size_t ahead_stride)                                                    \
+                                        const rft__ahead *ahead)                                                                   \
     {                                                                                                                              \
-        tile_##type(r, p, k, x, w, w_stride, acc, accumulate, ahead, ahead_stride);                                                \
+        tile_##type(r, p, k, x, w, w_stride, acc, accumulate, ahead);                                                              \
     }
 #define RFT_TILE_ENTRY(type, p, r) tile_##type##_##r##x##p,
 

@@ -27,6 +27,10 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc) {
     }
 }
 
+/* Read anew at each use, for beside the accumulators no register is left to hold it. */
+static const volatile __m256i high_halves = {(long long)0xffff0000ffff0000u, (long long)0xffff0000ffff0000u, (long long)0xffff0000ffff0000u,
+                                             (long long)0xffff0000ffff0000u};
+
 /* The eight columns of vector v at one k, widened; half: which k of a bf16 pair. */
 RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, int half) {
     const char *panel = w + (size_t)(v / 2) * w_stride;
@@ -37,7 +41,7 @@ RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, i
         return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)panel + v % 2));
     }
     const __m256i pair = _mm256_loadu_si256((const __m256i *)panel + v % 2);
-    return _mm256_castsi256_ps(half == 0 ? _mm256_slli_epi32(pair, 16) : _mm256_and_si256(pair, _mm256_set1_epi32((int)0xffff0000u)));
+    return _mm256_castsi256_ps(half == 0 ? _mm256_slli_epi32(pair, 16) : _mm256_and_si256(pair, high_halves));
 }
 
 /* One k. Few rows: all x in registers, W streamed through one; many rows: the reverse. */
@@ -68,14 +72,18 @@ RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const flo
 }
 
 RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                     const char *ahead, size_t ahead_stride) {
+                     const rft__ahead *ahead) {
+    const char *next = ahead->w;
     const int step_k = type == RFT_BF16 ? 2 : 1;
     rft__acc c;
     load_acc(c, rows, 2 * panels, acc, accumulate);
     for (int64_t i = 0; i < k; i += step_k) {
-        RFT_UNROLL
-        for (int p = 0; p < panels; p++) {
-            _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+        if ((i / step_k & ahead->mask) == 0) {
+            RFT_UNROLL
+            for (int p = 0; p < panels; p++) {
+                _mm_prefetch(next + (size_t)p * ahead->stride, _MM_HINT_T1);
+            }
+            next += type == RFT_F16 ? 32 : 64;
         }
         step(c, type, rows, 2 * panels, x, w, w_stride, 0);
         if (type == RFT_BF16) {
@@ -84,7 +92,6 @@ RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float
         }
         x += step_k * rows;
         w += type == RFT_F16 ? 32 : 64;
-        ahead += type == RFT_F16 ? 32 : 64;
     }
     store_acc(c, rows, 2 * panels, acc);
 }

@@ -48,15 +48,20 @@ RFT_INLINE void step(rft__acc c, int rows, int panels, const float *x, const __m
     }
 }
 
-/* The line of each panel that a call to come will read. */
-RFT_INLINE void fetch(int panels, const char *ahead, size_t ahead_stride) {
-    RFT_UNROLL
-    for (int p = 0; p < panels; p++) {
-        _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+/* Line number `line` of the panels is being read: fetch what is due of those ahead. */
+RFT_INLINE void fetch(int panels, int64_t line, int64_t mask, const char **ahead, size_t stride) {
+    if ((line & mask) == 0) {
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            _mm_prefetch(*ahead + (size_t)p * stride, _MM_HINT_T1);
+        }
+        *ahead += 64;
     }
 }
 
-RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
+RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
+                         const rft__ahead *ahead) {
+    const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
     for (int64_t i = 0; i < k; i++) {
@@ -65,11 +70,10 @@ RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const 
         for (int p = 0; p < panels; p++) {
             wk[p] = _mm512_loadu_ps(w + (size_t)p * w_stride);
         }
-        fetch(panels, ahead, ahead_stride);
+        fetch(panels, i, ahead->mask, &next, ahead->stride);
         step(c, rows, panels, x, wk);
         x += rows;
         w += 64;
-        ahead += 64;
     }
     store_acc(c, rows, panels, acc);
 }
@@ -83,17 +87,18 @@ RFT_INLINE void step_f16(rft__acc c, int rows, int panels, const float *x, const
     step(c, rows, panels, x, wk);
 }
 
-RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
+RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
+                         const rft__ahead *ahead) {
+    const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
     for (int64_t i = 0; i < k / 2; i++) {
-        fetch(panels, ahead, ahead_stride);
+        fetch(panels, i, ahead->mask, &next, ahead->stride);
         step_f16(c, rows, panels, x, w, w_stride);
         RFT_NO_HOIST();
         step_f16(c, rows, panels, x + rows, w + 32, w_stride);
         x += 2 * rows;
         w += 64;
-        ahead += 64;
     }
     if (k % 2 != 0) {
         step_f16(c, rows, panels, x, w, w_stride);
@@ -103,16 +108,18 @@ RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const 
 
 /* A lane of a bf16 panel holds k in its low half and k + 1 in its high half: f32 by a shift and by a masked
  * load (which the compiler cannot merge with the first load, and so spill; no register holds a mask constant). */
-RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
+RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
+                         const rft__ahead *ahead) {
+    const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
-    for (int64_t i = 0; i < k; i += 2) {
+    for (int64_t i = 0; 2 * i < k; i++) {
         __m512 wk[RFT__MAX_PANELS];
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
             wk[p] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(w + (size_t)p * w_stride), 16));
         }
-        fetch(panels, ahead, ahead_stride);
+        fetch(panels, i, ahead->mask, &next, ahead->stride);
         step(c, rows, panels, x, wk);
         RFT_NO_HOIST();
         RFT_UNROLL
@@ -122,7 +129,6 @@ RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const
         step(c, rows, panels, x + rows, wk);
         x += 2 * rows;
         w += 64;
-        ahead += 64;
     }
     store_acc(c, rows, panels, acc);
 }

@@ -13,21 +13,26 @@
 
 typedef __m512 rft__acc[RFT__MAX_ROWS][RFT__MAX_PANELS];
 
-RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc, bool accumulate, const char *ahead, size_t ahead_stride) {
+RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc, bool accumulate,
+                         const rft__ahead *ahead) {
+    const char *next = ahead->w;
     rft__acc c;
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {
         c[i / panels][i % panels] = accumulate ? _mm512_loadu_ps(acc + i * 16) : _mm512_setzero_ps();
     }
-    for (int64_t i = 0; i < k; i += 2) {
+    for (int64_t i = 0; 2 * i < k; i++) {
         __m512bh wk[RFT__MAX_PANELS];
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
             wk[p] = (__m512bh)_mm512_loadu_si512(w + (size_t)p * w_stride);
         }
-        RFT_UNROLL
-        for (int p = 0; p < panels; p++) {
-            _mm_prefetch(ahead + (size_t)p * ahead_stride, _MM_HINT_T1);
+        if ((i & ahead->mask) == 0) {
+            RFT_UNROLL
+            for (int p = 0; p < panels; p++) {
+                _mm_prefetch(next + (size_t)p * ahead->stride, _MM_HINT_T1);
+            }
+            next += 64;
         }
         RFT_UNROLL
         for (int r = 0; r < rows; r++) {
@@ -41,7 +46,6 @@ RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const c
         }
         x += 4 * rows;
         w += 64;
-        ahead += 64;
     }
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {

@@ -18,10 +18,9 @@ RFT_INLINE float load_w(rft_type type, const char *w, int j, int half) {
 }
 
 RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                     const char *ahead, size_t ahead_stride) {
+                     const rft__ahead *ahead) {
     const int kr = type == RFT_BF16 ? 2 : 1;
     (void)ahead;
-    (void)ahead_stride;
     if (!accumulate) {
         memset(acc, 0, (size_t)(rows * panels) * RFT__PANEL * sizeof *acc);
     }
