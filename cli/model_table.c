@@ -35,12 +35,19 @@ static totals sum_up(const model_report *r) {
     return t;
 }
 
+static const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static void text_head(const model_report *r) {
     const rft_model_info *i = &r->info;
-    printf("%s%s%s%s%s · %s · %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s · %.4g M parameters\n",
-           text_bold(), i->name[0] ? i->name : r->file, text_plain(), i->name[0] ? " · " : "", i->name[0] ? r->file : "",
-           i->architecture, (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads,
-           (long long)i->kv_heads, (long long)i->vocab, i->tied ? " (tied)" : "", 1e-6 * (double)i->parameters);
+    cell parameters;
+    format_si(parameters, (double)i->parameters, " parameters");
+    printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", file_name(r->file), parameters);
+    printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
+           (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
+           (long long)i->vocab, i->tied ? " (tied)" : "");
     printf("phase %s%s%s · %d thread%s\n\n", text_bold(), r->phase, text_plain(), r->threads, r->threads == 1 ? "" : "s");
 }
 
@@ -112,11 +119,14 @@ static void text_peers(const model_report *r) {
 
 static void text_totals(const model_report *r) {
     totals t = sum_up(r);
+    cell flops, stored, run;
     double tokens = (double)r->cost.tokens;
     printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens,
            tokens == 1 ? "" : "s");
-    printf("  %.4g MFLOP a token · weights %.4g MB stored, %.4g MB as run\n", 1e-6 * r->cost.flops_per_token,
-           1e-6 * (double)r->cost.weight_bytes, 1e-6 * t.run_bytes);
+    format_si(flops, r->cost.flops_per_token, "FLOP");
+    format_si(stored, (double)r->cost.weight_bytes, "B");
+    format_si(run, t.run_bytes, "B");
+    printf("  %s a token · weights %s stored, %s as run\n", flops, stored, run);
     if (t.bounded)
         printf("  bound     %10.4g ms · %.4g tokens/s\n", 1e-3 * t.bound_us, 1e6 * tokens / t.bound_us);
     if (t.timed)

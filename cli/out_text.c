@@ -82,6 +82,16 @@ void format_3(cell out, double v) {
         format_digits(out, v, 3);
 }
 
+void format_si(cell out, double v, const char *unit) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    cell digits;
+    int prefix = 0;
+    for (; v >= 1000 && prefix < 5; prefix++)
+        v /= 1000;
+    format_digits(digits, v, 4);
+    snprintf(out, CELL, "%.16s %s%.16s", digits, prefixes[prefix], unit);
+}
+
 void format_bytes(cell out, double bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int unit = 0;

@@ -30,8 +30,10 @@ const char *text_red(void);
 const char *text_dim(void);
 const char *text_plain(void);
 
-void format_us(cell out, double us);       /* four digits: 8.99, 109.4, 70213 */
-void format_3(cell out, double v);         /* three digits: 16.4, 353; "-" for 0 */
+void format_us(cell out, double us); /* four digits: 8.99, 109.4, 70213 */
+void format_3(cell out, double v);   /* three digits: 16.4, 353; "-" for 0 */
+/* "13.21 GB": four digits and a decimal prefix. */
+void format_si(cell out, double v, const char *unit);
 void format_bytes(cell out, double bytes); /* "48 KiB", "1.4 GiB" */
 
 #endif
