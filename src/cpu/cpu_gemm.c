@@ -241,7 +241,7 @@ static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int
 static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64_t t, int64_t tiles) {
     const int64_t own = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc), all = rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, kc);
     int64_t every = 1;
-    while (2 * every * all <= tiles * own) {
+    while (all > 0 && 2 * every * all <= tiles * own) {
         every *= 2;
     }
     const int64_t share = own / every;
