@@ -4,13 +4,17 @@
  *
  *     a panel of 16 columns is two ymm; 6x16: 12 accumulators + 2 w + 1 x of 16 registers, 3x32: 12 + 1 w + 3 x
  *
- * A step of k at 6x16 is 8 loads, 64 bytes of f32 W and 192 FLOPs.
+ * A step of k at 6x16 is 8 loads, 64 bytes of f32 W and 192 FLOPs. Zen 4, one thread, m = 64, of a peak of 114 GFLOP/s: 104 to 107
+ * for each type of W.
  */
 #include "cpu/tile_family.h"
 
 #include <immintrin.h>
 
 enum { AVX2_ROWS = 6, AVX2_VECTORS = 8 };
+/* Keeps a sum in its register from one k to the next: gcc would hand it round, which spills one where all sixteen are in use. */
+#define RFT_STAY(sum) __asm__("" : "+x"(sum))
+
 typedef __m256 rft__acc[AVX2_ROWS][AVX2_VECTORS];
 
 RFT_INLINE void load_acc(rft__acc c, int rows, int vectors, const float *acc, bool accumulate) {
@@ -28,8 +32,8 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc) {
 }
 
 /* Read anew at each use, for beside the accumulators no register is left to hold it. */
-static const volatile __m256i high_halves = {(long long)0xffff0000ffff0000u, (long long)0xffff0000ffff0000u, (long long)0xffff0000ffff0000u,
-                                             (long long)0xffff0000ffff0000u};
+static const volatile __m256i high_halves = {(int64_t)0xffff0000ffff0000u, (int64_t)0xffff0000ffff0000u, (int64_t)0xffff0000ffff0000u,
+                                             (int64_t)0xffff0000ffff0000u};
 
 /* The eight columns of vector v at one k, widened; half: which k of a bf16 pair. */
 RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, int half) {
@@ -58,6 +62,7 @@ RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const flo
             RFT_UNROLL
             for (int i = 0; i < rows; i++) {
                 c[i][v] = _mm256_fmadd_ps(xk[i], wk, c[i][v]);
+                RFT_STAY(c[i][v]);
             }
         }
         return;
@@ -71,8 +76,8 @@ RFT_INLINE void step(rft__acc c, rft_type type, int rows, int vectors, const flo
     }
 }
 
-RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                     const rft__ahead *ahead) {
+RFT_INLINE void tile(rft_type type, int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc,
+                     bool accumulate, const rft__ahead *ahead) {
     const char *next = ahead->w;
     const int step_k = type == RFT_BF16 ? 2 : 1;
     rft__acc c;
