@@ -134,5 +134,5 @@ RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const
 }
 
 RFT_FAMILY(rft__family_f32_f32_avx512, f32, 14, 14, 9, 6)
-RFT_FAMILY(rft__family_f32_f16_avx512, f16, 14, 14, 9, 6)
+RFT_FAMILY(rft__family_f32_f16_avx512, f16, 14, 14, 8, 6)
 RFT_FAMILY(rft__family_f32_bf16_avx512, bf16, 14, 14, 8, 6)
