@@ -3,8 +3,9 @@
  * measure.c - the roofs of this machine: read and copy bandwidth of each memory level and the peak of each kind of
  * arithmetic, at 1, 2, 4, ... threads. Called through rooftile_analysis.h.
  *
- * A roof is the best that any way of asking reaches, each taken as the median of its samples: the number of streams and the
- * prefetch distance that suit a machine are not known beforehand, and a roof that a kernel can beat is none.
+ * A roof is the best that any way of asking reaches: the number of streams and the prefetch distance that suit a machine are
+ * not known beforehand, and a roof that a kernel can beat is none. Each way is taken at the lower quartile of its samples, and a
+ * sample takes about a millisecond: other work on the machine only adds time, and seldom leaves all threads alone for longer.
  * Each thread has its own part of the memory and is the first to touch it; all threads run at the same time.
  */
 #include "api/api.h"
@@ -24,8 +25,9 @@
 #define MAX_SECONDS     3600.0
 #define SAMPLE_SECONDS  1e-3 /* thousands of times the clock's grain and the barrier's skew */
 #define LEAST_DRAM      ((uint64_t)256 << 20)
+#define WINDOW          ((size_t)8 << 20)              /* of a thread and pass: larger memory is walked through in such steps */
 #define PART            ((size_t)16 * RFT_STREAM_STEP) /* of a thread's memory: whole steps of 8 streams, and of both halves of a copy */
-enum { MAX_SAMPLES = 31, PEAK_ITERATIONS = 4096, PEAK_ROWS = 4 };
+enum { MAX_SAMPLES = 255, PEAK_ITERATIONS = 4096, PEAK_ROWS = 4 };
 
 typedef struct prober {
     rft_ctx *ctx;
@@ -47,7 +49,8 @@ typedef struct prober {
 typedef struct load {
     void (*pass)(const struct load *load, unsigned char *memory, int passes);
     const prober *p;
-    size_t bytes; /* of a thread */
+    size_t bytes;    /* of a thread in one pass */
+    size_t span, at; /* of a thread's memory: what passes walk through, and where the next one begins */
     int streams;
     size_t ahead;
     bool bypass;
@@ -55,17 +58,22 @@ typedef struct load {
     int passes;
 } load;
 
+static unsigned char *window(const load *l, unsigned char *memory, int pass) {
+    return memory + (l->at + (size_t)pass * l->bytes) % l->span;
+}
+
 static void read_pass(const load *l, unsigned char *memory, int passes) {
     uint64_t checksum = 0;
     for (int i = 0; i < passes; i++) {
-        checksum ^= l->p->stream->read(memory, l->bytes, l->streams, l->ahead);
+        checksum ^= l->p->stream->read(window(l, memory, i), l->bytes, l->streams, l->ahead);
     }
     __asm__ volatile("" : : "r"(checksum));
 }
 
 static void copy_pass(const load *l, unsigned char *memory, int passes) {
     for (int i = 0; i < passes; i++) {
-        l->p->stream->copy(memory + l->bytes / 2, memory, l->bytes / 2, l->bypass);
+        unsigned char *const from = window(l, memory, i);
+        l->p->stream->copy(from + l->bytes / 2, from, l->bytes / 2, l->bypass);
     }
 }
 
@@ -87,20 +95,26 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median seconds of one pass. The first sample warms up and says how many passes a sample needs. */
+static double sample_seconds(prober *p, load *l) {
+    const double seconds = rft__team_time(&p->team, run_load, l);
+    l->at = l->span != 0 ? (l->at + (size_t)l->passes * l->bytes) % l->span : 0;
+    return seconds / l->passes;
+}
+
+/* Seconds of one pass. The first sample warms up and says how many passes a sample needs. */
 static double pass_seconds(prober *p, load *l) {
     double samples[MAX_SAMPLES];
     int n = 0;
     l->passes = 1;
-    const double start = rft__now(), first = rft__team_time(&p->team, run_load, l);
+    const double start = rft__now(), first = sample_seconds(p, l);
     const double passes = ceil(SAMPLE_SECONDS / fmax(first, 1e-9));
     l->passes = passes > 1.0 ? (int)passes : 1;
     const double end = fmin(start + p->slot, p->deadline);
     do {
-        samples[n++] = rft__team_time(&p->team, run_load, l) / l->passes;
+        samples[n++] = sample_seconds(p, l);
     } while (n < MAX_SAMPLES && rft__now() < end);
     qsort(samples, (size_t)n, sizeof *samples, compare_doubles);
-    return samples[n / 2];
+    return samples[n / 4];
 }
 
 /* A roof is known to three or four digits; more would only be noise in the file. */
@@ -136,17 +150,30 @@ static const struct {
 } read_ways[] = {{4, 0}, {1, 0}, {1, 1024}, {1, 4096}, {2, 2048}, {4, 1024}, {4, 4096}, {8, 0}, {8, 2048}};
 enum { READ_WAYS = sizeof read_ways / sizeof *read_ways, COPY_WAYS = 2 };
 
-static double read_gbps(prober *p, size_t bytes) {
-    load ways[READ_WAYS];
-    for (int i = 0; i < READ_WAYS; i++) {
-        ways[i] = (load){.pass = read_pass, .bytes = bytes, .streams = read_ways[i].streams, .ahead = read_ways[i].ahead};
-    }
-    return best_of(p, ways, READ_WAYS, (double)bytes);
+static load walk(size_t span) {
+    const size_t bytes = span < WINDOW ? span : WINDOW;
+    return (load){.bytes = bytes, .span = span / bytes * bytes};
 }
 
-static double copy_gbps(prober *p, size_t bytes) {
-    const load ways[COPY_WAYS] = {{.pass = copy_pass, .bytes = bytes}, {.pass = copy_pass, .bytes = bytes, .bypass = true}};
-    return best_of(p, ways, COPY_WAYS, (double)bytes);
+static double read_gbps(prober *p, size_t span) {
+    load ways[READ_WAYS];
+    for (int i = 0; i < READ_WAYS; i++) {
+        ways[i] = walk(span);
+        ways[i].pass = read_pass;
+        ways[i].streams = read_ways[i].streams;
+        ways[i].ahead = read_ways[i].ahead;
+    }
+    return best_of(p, ways, READ_WAYS, (double)ways[0].bytes);
+}
+
+static double copy_gbps(prober *p, size_t span) {
+    load ways[COPY_WAYS];
+    for (int i = 0; i < COPY_WAYS; i++) {
+        ways[i] = walk(span);
+        ways[i].pass = copy_pass;
+        ways[i].bypass = i == 1;
+    }
+    return best_of(p, ways, COPY_WAYS, (double)ways[0].bytes);
 }
 
 /* What all threads together take of DRAM: four times the last cache, but no more than a quarter of the memory. */
