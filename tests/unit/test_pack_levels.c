@@ -80,15 +80,16 @@ static void check_pack(const pack_case *c) {
     const int64_t last = (c->rows - 1) * c->row_stride + (c->k - 1) * c->k_stride;
     const size_t source_bytes = c->rows == 0 || c->k == 0 ? 0 : (size_t)(last + 1) * size;
     const size_t panel_bytes = (size_t)rft__panel_bytes(c->widens ? RFT_F32 : c->type, c->width, c->k);
-    char *source = arena_place(source_memory, source_bytes, c->at_end), *panel = arena_place(panel_memory, panel_bytes, c->at_end);
+    char *source = arena_place(source_memory, source_bytes, c->at_end);
+    char *panel = arena_place(panel_memory, panel_bytes, c->at_end);
     fill(c->type, source, source_bytes);
     memset(panel, 0xa5, panel_bytes);
     memset(want, 0x5a, panel_bytes);
     c->want(source, c->row_stride, c->k_stride, c->rows, c->width, c->k, want);
     c->got(source, c->row_stride, c->k_stride, c->rows, c->width, c->k, panel);
     if (memcmp(panel, want, panel_bytes) != 0) {
-        fail_msg("%s %s of type %d differs: rows %d width %d k %lld strides %lld, %lld", c->level, c->op, (int)c->type, c->rows, c->width,
-                 (long long)c->k, (long long)c->row_stride, (long long)c->k_stride);
+        fail_msg("%s %s of type %d differs: rows %d width %d k %lld strides %lld, %lld", c->level, c->op, (int)c->type, c->rows,
+                 c->width, (long long)c->k, (long long)c->row_stride, (long long)c->k_stride);
     }
 }
 
@@ -121,7 +122,8 @@ static void check_sizes(pack_case c) {
 
 static void check_op(int level, const char *op, bool widens, rft_type type, rft__pack_fn *got, rft__pack_fn *want) {
     if (got != NULL && got != want) {
-        check_sizes((pack_case){.level = rft__isa_at(level)->name, .op = op, .type = type, .got = got, .want = want, .widens = widens});
+        const char *name = rft__isa_at(level)->name;
+        check_sizes((pack_case){.level = name, .op = op, .type = type, .got = got, .want = want, .widens = widens});
     }
 }
 

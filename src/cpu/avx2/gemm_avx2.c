@@ -4,8 +4,8 @@
  *
  *     a panel of 16 columns is two ymm; 6x16: 12 accumulators + 2 w + 1 x of 16 registers, 3x32: 12 + 1 w + 3 x
  *
- * A step of k at 6x16 is 8 loads, 64 bytes of f32 W and 192 FLOPs. Zen 4, one thread, m = 64, of a peak of 114 GFLOP/s: 104 to 107
- * for each type of W.
+ * A step of k at 6x16 is 8 loads, 64 bytes of f32 W and 192 FLOPs. Zen 4, one thread, m = 64: 104 to 107 of 114 GFLOP/s for
+ * each type of W.
  */
 #include "cpu/tile_family.h"
 
@@ -32,8 +32,8 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int vectors, float *acc) {
 }
 
 /* Read anew at each use, for beside the accumulators no register is left to hold it. */
-static const volatile __m256i high_halves = {(int64_t)0xffff0000ffff0000u, (int64_t)0xffff0000ffff0000u, (int64_t)0xffff0000ffff0000u,
-                                             (int64_t)0xffff0000ffff0000u};
+#define RFT_HIGH_HALVES ((int64_t)0xffff0000ffff0000u)
+static const volatile __m256i high_halves = {RFT_HIGH_HALVES, RFT_HIGH_HALVES, RFT_HIGH_HALVES, RFT_HIGH_HALVES};
 
 /* The eight columns of vector v at one k, widened; half: which k of a bf16 pair. */
 RFT_INLINE __m256 load_w(rft_type type, const char *w, size_t w_stride, int v, int half) {

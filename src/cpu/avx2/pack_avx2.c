@@ -95,7 +95,8 @@ RFT_INLINE void pack_8x8(lane_kind kind, const char *src, int64_t row_bytes, int
 RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int lanes, uint32_t *dst, int width) {
     for (int row = width > LANES ? LANES : 0; row >= 0; row -= LANES) {
         for (int i = 0; i < lanes; i += LANES) {
-            pack_8x8(kind, src + row * row_bytes + i * lane_bytes(kind), row_bytes, rows - row, lanes - i, dst + i * width + row, width);
+            const char *first = src + row * row_bytes + i * lane_bytes(kind);
+            pack_8x8(kind, first, row_bytes, rows - row, lanes - i, dst + i * width + row, width);
         }
     }
 }
@@ -147,8 +148,8 @@ RFT_INLINE void widen_row(lane_kind kind, const char *src, int64_t k, uint32_t *
     memcpy(dst + i, tail, sizeof *tail * (size_t)(k - i));
 }
 
-RFT_INLINE void to_f32(lane_kind kind, rft__pack_fn *otherwise, const void *src, int64_t row_stride, int64_t k_stride, int rows, int width,
-                       int64_t k, void *dst) {
+RFT_INLINE void to_f32(lane_kind kind, rft__pack_fn *otherwise, const void *src, int64_t row_stride, int64_t k_stride, int rows,
+                       int width, int64_t k, void *dst) {
     if (k_stride == 1 && rows == 1 && width == 1) {
         widen_row(kind, src, k, dst);
     } else if (k_stride == 1) {
@@ -198,7 +199,8 @@ void rft__pack_same_bf16_avx2(const void *src, int64_t row_stride, int64_t k_str
     if (k_stride == 1) {
         pack_rows(LANE_PAIR, src, row_stride * 2, rows, width, k / 2, dst);
         if (k % 2 != 0) {
-            rft__pack_same_bf16_ref((const uint16_t *)src + (k - 1), row_stride, k_stride, rows, width, 1, (uint32_t *)dst + k / 2 * width);
+            const uint16_t *last = (const uint16_t *)src + (k - 1);
+            rft__pack_same_bf16_ref(last, row_stride, k_stride, rows, width, 1, (uint32_t *)dst + k / 2 * width);
         }
     } else if (row_stride == 1 && width == RFT__PANEL) {
         pair_columns(src, k_stride, rows, k, dst);
@@ -254,7 +256,9 @@ void rft__pack_same_f16_avx2(const void *src, int64_t row_stride, int64_t k_stri
 
 /* ---- packed panels to f32 ---- */
 
-void rft__decode_f16_avx2(const void *panel, int64_t k, float *dst) { widen_row(LANE_F16, panel, k * RFT__PANEL, (uint32_t *)(void *)dst); }
+void rft__decode_f16_avx2(const void *panel, int64_t k, float *dst) {
+    widen_row(LANE_F16, panel, k * RFT__PANEL, (uint32_t *)(void *)dst);
+}
 
 /* The 16 columns of a pair's first k, and of its second. */
 RFT_INLINE void decode_half(const __m256i *pairs, bool second, float *dst) {
