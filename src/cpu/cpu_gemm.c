@@ -26,11 +26,11 @@ typedef struct job {
     rft__pack_fn *pack_x, *pack_w;
     rft__decode_fn *decode;
     int64_t k;               /* 0 when alpha = 0 */
-    int64_t x_row, x_k;      /* strides of X, elements */
+    int64_t x_row, x_k, x_batch; /* strides of X, elements */
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
-    const char *w;
+    const char *x, *w;
     int64_t panels;          /* of one batch */
-    int64_t panel_bytes;     /* of a packed W */
+    int64_t panel_stride;    /* of a packed W, bytes */
     char *workspace;
     size_t thread_bytes;
     float *partial;          /* sums of the k parts, [kk][unit panels][m][16 * unit]; NULL without a k split */
@@ -122,7 +122,7 @@ static int64_t tile_start(const tiling *t, int64_t i) {
 }
 
 static const char *x_source(const job *j, int64_t b, int64_t row) {
-    return (const char *)j->args->x + (b * j->args->x_batch_stride + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
+    return j->x + (b * j->x_batch + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
 
 /* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
@@ -161,12 +161,12 @@ static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64
 
 static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t k0) {
     const int64_t matrix = j->choice->p.w.batch == 1 ? 0 : b; /* one W may serve every batch */
-    return j->w + (matrix * j->panels + panel) * j->panel_bytes + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
+    return j->w + (matrix * j->panels + panel) * j->panel_stride + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
 }
 
 static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc) {
     if (j->pick->source == RFT__W_PANELS) {
-        return (strip){packed_panel(j, b, panel, k0), (size_t)j->panel_bytes};
+        return (strip){packed_panel(j, b, panel, k0), (size_t)j->panel_stride};
     }
     const int64_t stride = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc);
     if (j->pick->source == RFT__W_PACK) {
@@ -283,7 +283,7 @@ static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     if (j->pick->source == RFT__W_PACK) {
         return (strip){bl->buf.w, 0};
     }
-    return (strip){packed_panel(j, bl->b, panel, k), (size_t)j->panel_bytes};
+    return (strip){packed_panel(j, bl->b, panel, k), (size_t)j->panel_stride};
 }
 
 /* A chunk of nc panels over all of the block's k. */
@@ -407,6 +407,15 @@ static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick) 
     return pick->source == RFT__W_PACK || args->weight == NULL ? args->w : args->weight->data;
 }
 
+/* X and W may be NULL where alpha or K is 0: the loops walk over the workspace instead, in steps of 0, and read nothing. */
+static void read_nothing(job *j) {
+    j->grid.k = 0;
+    j->grid.kk = 1;
+    j->x = j->w = j->workspace;
+    j->x_row = j->x_k = j->x_batch = 0;
+    j->w_row = j->w_k = j->w_batch = j->panel_stride = 0;
+}
+
 static job make_job(const rft__run *run) {
     const rft__choice *c = run->choice;
     const rft_linear_args *args = run->args;
@@ -424,18 +433,19 @@ static job make_job(const rft__run *run) {
              .k = p->alpha == 0.0f ? 0 : p->w.k,
              .x_row = k_rows ? args->ldx : 1,
              .x_k = k_rows ? 1 : args->ldx,
+             .x_batch = args->x_batch_stride,
              .w_row = w_rows ? args->ldw : 1,
              .w_k = w_rows ? 1 : args->ldw,
              .w_batch = args->w_batch_stride,
+             .x = args->x,
              .w = w_of(args, pick),
              .panels = rft__cpu_panels(&p->w),
-             .panel_bytes = rft__panel_bytes(p->w.elem, RFT__PANEL, p->w.k),
+             .panel_stride = rft__cpu_panel_stride(&p->w),
              .workspace = args->workspace,
              .thread_bytes = (size_t)thread_bytes(c, pick, args->m)};
     j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
     if (j.k == 0) {
-        j.grid.k = 0;
-        j.grid.kk = 1;
+        read_nothing(&j);
     }
     if (j.grid.kk > 1) {
         j.partial = (float *)(void *)(j.workspace + (size_t)c->device->threads * j.thread_bytes);
