@@ -54,6 +54,13 @@ static inline int64_t rft__cpu_panels(const rft__matrix *w) {
     return w->glu == RFT__GLU_NONE ? rft__ceil_div(w->n, RFT__PANEL) : 2 * rft__ceil_div(w->n / 2, RFT__PANEL);
 }
 
+/* Bytes from one packed panel to the next. Streams that lie a multiple of 64 KiB apart meet in the same cache sets and memory
+ * channels, so such a panel is followed by 1 KiB of zeros (Emerald Rapids, f32, K = 4096, m = 1, 2 threads: 19.3 -> 25.0 GB/s). */
+static inline int64_t rft__cpu_panel_stride(const rft__matrix *w) {
+    const int64_t bytes = rft__panel_bytes(w->elem, RFT__PANEL, w->k);
+    return bytes != 0 && bytes % 65536 == 0 ? bytes + 1024 : bytes;
+}
+
 static inline int rft__cpu_unit(const rft__matrix *w) { return w->glu == RFT__GLU_NONE ? 1 : 2; }
 
 rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err);

@@ -7,6 +7,8 @@
 #include "cpu/ref/pack_ref.h"
 #include "format/format.h"
 
+#include <string.h>
+
 void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns) {
     int64_t column = panel * RFT__PANEL, width = w->n;
     *first = column;
@@ -21,9 +23,7 @@ void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, in
     *columns = (int)rft__max(0, rft__min(RFT__PANEL, width - column));
 }
 
-static int64_t panel_bytes(const rft__matrix *w) { return rft__panel_bytes(w->elem, RFT__PANEL, w->k); }
-
-int64_t rft__cpu_packed_bytes(const rft__matrix *w) { return rft__cpu_panels(w) * w->batch * panel_bytes(w); }
+int64_t rft__cpu_packed_bytes(const rft__matrix *w) { return rft__cpu_panels(w) * w->batch * rft__cpu_panel_stride(w); }
 
 typedef struct pack_job {
     const rft__device *device;
@@ -39,7 +39,10 @@ static void pack_panel(const pack_job *job, int64_t index) {
     int columns = 0;
     rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
     const char *source = job->source + (index / panels * w->batch_stride + first * w->n_stride) * size;
-    job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, job->data + index * panel_bytes(w));
+    const int64_t stride = rft__cpu_panel_stride(w), bytes = rft__panel_bytes(w->elem, RFT__PANEL, w->k);
+    char *panel = job->data + index * stride;
+    job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, panel);
+    memset(panel + bytes, 0, (size_t)(stride - bytes));
 }
 
 static void pack_slab(void *arg, int i) {
@@ -82,7 +85,7 @@ void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t
         int64_t first = 0, step = 0;
         int columns = 0;
         rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
-        const char *panel = (const char *)data + index * panel_bytes(w);
+        const char *panel = (const char *)data + index * rft__cpu_panel_stride(w);
         float *rows = out + (index / panels * w->n + first) * ld;
         for (int64_t k = 0; k < w->k; k += CHUNK) {
             const int64_t count = rft__min(CHUNK, w->k - k);
