@@ -98,7 +98,7 @@ static int64_t each_row(const options *o, const levels *l, row_session *s) {
 }
 
 static bool prove_all(const options *o, const levels *l) {
-    row_session s = {.checker = checker_create(), .seed = o->seed, .thin = o->thin, .failure = show_failure};
+    row_session s = {.checker = checker_create("cpu"), .seed = o->seed, .thin = o->thin, .failure = show_failure};
     check_catch_faults();
     printf("seed %llu\n%-42s %-12s %9s %9s %7s %16s\n", (unsigned long long)o->seed, "row", "level", "problems", "refused", "failed",
            "worst err/limit");
