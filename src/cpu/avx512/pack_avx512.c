@@ -80,6 +80,17 @@ RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, i
     }
 }
 
+/* One row into a panel of one: lanes as they come. */
+RFT_INLINE void pack_row(lane_kind kind, const char *src, int lane_bytes, int64_t lanes, uint32_t *dst) {
+    int64_t i = 0;
+    for (; i + 16 <= lanes; i += 16) {
+        _mm512_storeu_si512(dst + i, load_lanes(kind, src + i * lane_bytes, 16));
+    }
+    if (i < lanes) {
+        _mm512_mask_storeu_epi32(dst + i, (__mmask16)((1u << (lanes - i)) - 1), load_lanes(kind, src + i * lane_bytes, (int)(lanes - i)));
+    }
+}
+
 /* K-contiguous rows: lanes of 32 bits hold one element, or a pair. Blocks but the last are stored whole. */
 RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, int lane_bytes, int rows, int width, int64_t lanes, uint32_t *dst) {
     if (rows == 1 && width == 1) {
@@ -92,17 +103,6 @@ RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, in
     }
     for (; i < lanes; i += 16) {
         pack_block(kind, src + i * lane_bytes, row_bytes, rows, width, lanes - i < 16 ? (int)(lanes - i) : 16, dst + i * width, true);
-    }
-}
-
-/* One row into a panel of one: lanes as they come. */
-RFT_INLINE void pack_row(lane_kind kind, const char *src, int lane_bytes, int64_t lanes, uint32_t *dst) {
-    int64_t i = 0;
-    for (; i + 16 <= lanes; i += 16) {
-        _mm512_storeu_si512(dst + i, load_lanes(kind, src + i * lane_bytes, 16));
-    }
-    if (i < lanes) {
-        _mm512_mask_storeu_epi32(dst + i, (__mmask16)((1u << (lanes - i)) - 1), load_lanes(kind, src + i * lane_bytes, (int)(lanes - i)));
     }
 }
 
