@@ -31,7 +31,9 @@ static inline void rft_test_set(rft_type type, void *p, int64_t i, float value) 
     uint16_t half = (uint16_t)(bits >> 16);
     if (type == RFT_F16) {
         const uint32_t magnitude = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
-        half = (uint16_t)(sign | (magnitude == 0 ? 0 : magnitude >= 0x7f800000 ? 0x7c00 | (magnitude >> 13 & 0x3ff) : (magnitude >> 13) - (112 << 10)));
+        half = (uint16_t)(sign | (magnitude == 0            ? 0
+                                  : magnitude >= 0x7f800000 ? 0x7c00 | (magnitude >> 13 & 0x3ff)
+                                                            : (magnitude >> 13) - (112 << 10)));
     }
     memcpy(rft_test_at(type, p, i), &half, sizeof half);
 }
@@ -45,7 +47,8 @@ static inline float rft_test_get(rft_type type, const void *p, int64_t i) {
         if (magnitude < 0x400) {
             return ((bits & 0x8000) != 0 ? -1.0f : 1.0f) * (float)magnitude * 0x1p-24f;
         }
-        bits = (bits & 0x8000) << 16 | (magnitude >= 0x7c00 ? (magnitude << 13) + (224u << 23) : (magnitude << 13) + (112u << 23));
+        bits =
+            (bits & 0x8000) << 16 | (magnitude >= 0x7c00 ? (magnitude << 13) + (224u << 23) : (magnitude << 13) + (112u << 23));
     } else if (type == RFT_BF16) {
         bits <<= 16;
     }
@@ -155,8 +158,8 @@ static inline void rft_test_prove(const product *p) {
     OK(rft_verify(r.plan, &r.args, p->w, 0, 1, &v, &test_err));
     rft_test_discard(&r);
     if (!(v.worst <= 1)) {
-        fail_msg("y[%lld][%lld][%lld] = %g, reference %g, %g of the bound", (long long)v.worst_b, (long long)v.worst_m, (long long)v.worst_n,
-                 v.worst_y, v.worst_ref, v.worst);
+        fail_msg("y[%lld][%lld][%lld] = %g, reference %g, %g of the bound", (long long)v.worst_b, (long long)v.worst_m,
+                 (long long)v.worst_n, v.worst_y, v.worst_ref, v.worst);
     }
 }
 

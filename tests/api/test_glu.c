@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_glu.c - gate and up in one weight: halves and interleaved rows give the same bits, every width of the pair, with ops before
- * and behind, packed, viewed and at run time, and all of it as the definition says.
+ * test_glu.c - gate and up in one weight: halves and interleaved rows give the same bits, every width of the pair, with ops
+ * before and behind, packed, viewed and at run time, and all of it as the definition says.
  */
 #include "product.h"
 
 enum { M = 17, K = 40, MOST_H = 101 };
 
 static levels l;
-static float x[M * K], halves[2 * MOST_H * K], interleaved[2 * MOST_H * K], bias[2 * MOST_H], bias_interleaved[2 * MOST_H], gate[M * MOST_H];
+static float x[M * K], halves[2 * MOST_H * K], interleaved[2 * MOST_H * K], bias[2 * MOST_H], bias_interleaved[2 * MOST_H],
+    gate[M * MOST_H];
 static float y[M * MOST_H], again[M * MOST_H];
 
 static const rft_epi_kind kinds[] = {RFT_EPI_SWIGLU, RFT_EPI_GEGLU, RFT_EPI_GEGLU_TANH};
@@ -58,7 +59,9 @@ static void run(rft_ctx *ctx, int64_t h, rft_epi_kind kind, uint32_t flags, bool
 
 static double activation(rft_epi_kind kind, double v) {
     const double inner = 0.79788456080286535588 * (v + 0.044715 * v * v * v);
-    return kind == RFT_EPI_SWIGLU ? v / (1 + exp(-v)) : kind == RFT_EPI_GEGLU ? v * (1 + erf(v * 0.70710678118654752440)) / 2 : v * (1 + tanh(inner)) / 2;
+    return kind == RFT_EPI_SWIGLU  ? v / (1 + exp(-v))
+           : kind == RFT_EPI_GEGLU ? v * (1 + erf(v * 0.70710678118654752440)) / 2
+                                   : v * (1 + tanh(inner)) / 2;
 }
 
 static void assert_definition(int64_t h, rft_epi_kind kind) {

@@ -34,9 +34,7 @@ static product rows_of(rft_ctx *ctx, rft_type type, int64_t row, int64_t m, uint
     return p;
 }
 
-static void assert_rows(int64_t row, int64_t m) {
-    assert_memory_equal(y + row * N, want + row * N, (size_t)(m * N) * sizeof *y);
-}
+static void assert_rows(int64_t row, int64_t m) { assert_memory_equal(y + row * N, want + row * N, (size_t)(m * N) * sizeof *y); }
 
 /* ---- batch invariance ---- */
 

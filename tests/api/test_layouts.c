@@ -24,7 +24,8 @@ static void *lay_out(rft_type type, const void *dense, int64_t rows, rft_order o
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t k = 0; k < K; k++) {
             const int64_t i = order == RFT_K_CONTIGUOUS ? r * ld + k : k * ld + r;
-            memcpy(rft_test_at(type, start, i), (const char *)dense + (r * K + k) * (int64_t)rft_test_size(type), rft_test_size(type));
+            memcpy(rft_test_at(type, start, i), (const char *)dense + (r * K + k) * (int64_t)rft_test_size(type),
+                   rft_test_size(type));
         }
     }
     return start;

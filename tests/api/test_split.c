@@ -51,8 +51,9 @@ static void test_list_equals_alone(void **state) {
         rft_ctx *const ctx = rft_test_context(NULL, threads);
         rft_test_random(RFT_BF16, x, MOST_M * K, 1); /* read as f32 they are numbers, too */
         rft_test_random(RFT_BF16, w, MOST_N * K, 2);
-        const product list[LIST] = {narrow(ctx, RFT_BF16, 3, 17, K, 0), narrow(ctx, RFT_F32, 1, 16, 2048, 1), narrow(ctx, RFT_F32, MOST_M, MOST_N, 100, 2),
-                                    narrow(ctx, RFT_BF16, 1, MOST_N, 33, 3), narrow(ctx, RFT_BF16, MOST_M, 5, 1025, 4)};
+        const product list[LIST] = {narrow(ctx, RFT_BF16, 3, 17, K, 0), narrow(ctx, RFT_F32, 1, 16, 2048, 1),
+                                    narrow(ctx, RFT_F32, MOST_M, MOST_N, 100, 2), narrow(ctx, RFT_BF16, 1, MOST_N, 33, 3),
+                                    narrow(ctx, RFT_BF16, MOST_M, 5, 1025, 4)};
         prepared r[LIST];
         const rft_plan *plans[LIST];
         rft_linear_args args[LIST];

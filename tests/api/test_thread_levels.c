@@ -27,7 +27,8 @@ static void *run_level(void *arg) {
     memcpy(wk->first, wk->y, sizeof wk->y);
     for (int i = 0; i < ROUNDS && wk->right; i++) {
         memset(wk->y, 0xff, sizeof wk->y);
-        wk->right = rft_linear_run(wk->ready.plan, &wk->ready.args, NULL) == RFT_OK && memcmp(wk->y, wk->first, sizeof wk->y) == 0;
+        wk->right =
+            rft_linear_run(wk->ready.plan, &wk->ready.args, NULL) == RFT_OK && memcmp(wk->y, wk->first, sizeof wk->y) == 0;
     }
     return NULL;
 }

@@ -118,8 +118,8 @@ static bool measure(bench *b, const rft_kernel_info *row, uint64_t seed) {
         return false;
     }
     const double flops = 2.0 * (double)b->desc.m_max * (double)b->desc.w.n * DEPTH;
-    printf("%-42s %6lld x %5lld x %4d %10.1f us %8.1f GFLOP/s\n", row->name, (long long)b->desc.m_max, (long long)b->desc.w.n, DEPTH,
-           seconds * 1e6, flops / seconds * 1e-9);
+    printf("%-42s %6lld x %5lld x %4d %10.1f us %8.1f GFLOP/s\n", row->name, (long long)b->desc.m_max, (long long)b->desc.w.n,
+           DEPTH, seconds * 1e6, flops / seconds * 1e-9);
     return true;
 }
 

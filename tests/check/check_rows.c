@@ -97,7 +97,8 @@ static void check_sizes(row_session *s, const rft_kernel_info *row, const char *
     for (size_t m = 0; m < COUNT(rows); m++) {
         for (size_t n = 0; n < COUNT(columns); n++) {
             for (size_t k = 0; k < COUNT(depths); k++) {
-                check_problem p = {.kernel = row != NULL ? row->name : NULL, .isa = isa, .m = rows[m], .n = columns[n], .k = depths[k]};
+                check_problem p = {
+                    .kernel = row != NULL ? row->name : NULL, .isa = isa, .m = rows[m], .n = columns[n], .k = depths[k]};
                 draw_operands(s, row, &p);
                 run_problem(s, &p, tally);
             }
@@ -139,9 +140,11 @@ static void check_deep(row_session *s, const rft_kernel_info *row, const char *i
     static const struct {
         int64_t m, n, k;
         uint32_t threads;
-    } sizes[] = {{1, 65, 3001, 1}, {29, 130, 1603, 2}, {3, 17, 4099, 8}, {15, 16, 2050, 7}, {301, 797, 421, 1}, {130, 40, 1111, 3}};
+    } sizes[] = {{1, 65, 3001, 1},  {29, 130, 1603, 2}, {3, 17, 4099, 8},
+                 {15, 16, 2050, 7}, {301, 797, 421, 1}, {130, 40, 1111, 3}};
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        check_problem p = {.kernel = row != NULL ? row->name : NULL, .isa = isa, .m = sizes[i].m, .n = sizes[i].n, .k = sizes[i].k};
+        check_problem p = {
+            .kernel = row != NULL ? row->name : NULL, .isa = isa, .m = sizes[i].m, .n = sizes[i].n, .k = sizes[i].k};
         draw_operands(s, row, &p);
         p.batch = 1;
         p.threads = sizes[i].threads;

@@ -2,7 +2,8 @@
  *
  * check_rows.h - which problems prove one kernel row, or the library's choice under an ISA level: every size round the edges of
  * its tiles, every way to hand over X, W and Y, and sizes that need several passes over K, blocks of rows and parts of K.
- * Called by rooftile_check.c; each problem goes to the engine that `rooftile check` uses, which the repro line of a failure names.
+ * Called by rooftile_check.c; each problem goes to the engine that `rooftile check` uses, which the repro line of a failure
+ * names.
  */
 #ifndef RFT_TESTS_CHECK_CHECK_ROWS_H
 #define RFT_TESTS_CHECK_CHECK_ROWS_H

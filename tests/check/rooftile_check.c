@@ -55,8 +55,8 @@ static bool find_levels(levels *l) {
 
 static bool report(const char *what, const char *isa, const row_tally *t) {
     const bool right = t->failed == 0 && t->run > 0;
-    printf("%-42s %-12s %9lld %9lld %7lld %16.3f%s\n", what, isa, (long long)t->run, (long long)t->refused, (long long)t->failed, t->worst,
-           right ? "" : "  FAILED");
+    printf("%-42s %-12s %9lld %9lld %7lld %16.3f%s\n", what, isa, (long long)t->run, (long long)t->refused, (long long)t->failed,
+           t->worst, right ? "" : "  FAILED");
     fflush(stdout);
     shown = 0;
     return right;
@@ -100,8 +100,8 @@ static int64_t each_row(const options *o, const levels *l, row_session *s) {
 static bool prove_all(const options *o, const levels *l) {
     row_session s = {.checker = checker_create("cpu"), .seed = o->seed, .thin = o->thin, .failure = show_failure};
     check_catch_faults();
-    printf("seed %llu\n%-42s %-12s %9s %9s %7s %16s\n", (unsigned long long)o->seed, "row", "level", "problems", "refused", "failed",
-           "worst err/limit");
+    printf("seed %llu\n%-42s %-12s %9s %9s %7s %16s\n", (unsigned long long)o->seed, "row", "level", "problems", "refused",
+           "failed", "worst err/limit");
     const int64_t rows = each_row(o, l, &s);
     bool right = rows > 0;
     for (int i = 0; i < l->count && o->row == NULL; i++) {
@@ -140,7 +140,8 @@ int main(int argc, char **argv) {
                                                {"row", 'r', "TEXT", 0, "Only rows with TEXT in their names", 0},
                                                {"seed", 's', "N", 0, "Of all data and of every drawn choice (1)", 0},
                                                {0}};
-    static const struct argp argp = {flags, parse, NULL, "Proves the kernel rows of this machine against an f64 reference.", NULL, NULL, NULL};
+    static const struct argp argp = {flags, parse, NULL, "Proves the kernel rows of this machine against an f64 reference.",
+                                     NULL,  NULL,  NULL};
     options o = {.seed = 1, .thin = 1};
     levels l = {.count = 0};
     argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -13,7 +13,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LARGEST = 1 << 18 /* elements of an operand that runs */, ALIGN = 64, TAIL = 64 /* zero or fuzzed bytes behind a struct */ };
+enum {
+    LARGEST = 1 << 18 /* elements of an operand that runs */,
+    ALIGN = 64,
+    TAIL = 64 /* zero or fuzzed bytes behind a struct */
+};
 
 static void require(bool condition) {
     if (!condition) {
@@ -71,16 +75,14 @@ static size_t element_bytes(rft_type type) { return type == RFT_F32 ? 4 : 2; }
 
 static bool is_float(rft_type type) { return type == RFT_F32 || type == RFT_F16 || type == RFT_BF16; }
 
-/* Elements from the first to the last of batch matrices of rows x row; -1: too many, or sizes that the library must refuse. */
+/* Elements from the first to the last of batch matrices of rows x row, 0 for sizes that the library must refuse; -1: too many.
+ * Floating point cannot overflow, and small counts are exact in it. */
 static int64_t span(int64_t rows, int64_t row, int64_t ld, int64_t batch, int64_t stride) {
-    if (rows < 0 || row < 0 || batch < 0 || ld < 0 || stride < 0) {
+    if (rows <= 0 || row <= 0 || batch <= 0 || ld < 0 || stride < 0) {
         return 0;
     }
-    const __int128 step = ld != 0 ? ld : row, matrix = stride != 0 ? stride : (__int128)rows * step;
-    if (rows == 0 || row == 0 || batch == 0) {
-        return 0;
-    }
-    const __int128 all = (batch - 1) * matrix + (rows - 1) * step + row;
+    const double step = (double)(ld != 0 ? ld : row), matrix = stride != 0 ? (double)stride : (double)rows * step;
+    const double all = (double)(batch - 1) * matrix + (double)(rows - 1) * step + (double)row;
     return all > LARGEST ? -1 : (int64_t)all;
 }
 
@@ -124,7 +126,11 @@ static void draw_desc(input *in, layer *f) {
     d->alpha = d->flags & RFT_ALPHA ? (float)(take(in) % 4) : 0.0f;
     d->n_epi = take(in) % 4;
     for (uint32_t i = 0; i < d->n_epi; i++) {
-        f->ops[i] = (rft_epi_op){.kind = (rft_epi_kind)(take(in) % 18), .type = types[take(in) % 3], .operand = take(in) % 4, .alpha = 0.25f, .beta = 0.5f};
+        f->ops[i] = (rft_epi_op){.kind = (rft_epi_kind)(take(in) % 18),
+                                 .type = types[take(in) % 3],
+                                 .operand = take(in) % 4,
+                                 .alpha = 0.25f,
+                                 .beta = 0.5f};
     }
 }
 
@@ -150,7 +156,8 @@ static int64_t batch_of(const rft_linear_desc *d) { return d->batch != 0 ? d->ba
 static int64_t w_span(const rft_linear_desc *d, int64_t ld, int64_t stride) {
     const bool by_k = d->w.order == RFT_K_CONTIGUOUS;
     const int64_t batch = d->w.batch != 0 ? d->w.batch : 1;
-    return span(by_k ? d->w.n : d->w.k, by_k ? d->w.k : d->w.n, ld != 0 ? ld : d->w.ld, batch, stride != 0 ? stride : d->w.batch_stride);
+    return span(by_k ? d->w.n : d->w.k, by_k ? d->w.k : d->w.n, ld != 0 ? ld : d->w.ld, batch,
+                stride != 0 ? stride : d->w.batch_stride);
 }
 
 /* ---- what is accepted explains itself ---- */
@@ -176,7 +183,8 @@ static bool make_weight(input *in, rft_ctx *ctx, layer *f) {
     size_t bytes = 0;
     rft_error err = {0};
     rft_weight_src src = rft_weight_src_init();
-    if (elements < 0 || !is_float(f->known.w.elem) || rft_weight_bytes(ctx, &f->known.w, &bytes, &err) != RFT_OK || bytes > 8 * (size_t)LARGEST) {
+    if (elements < 0 || !is_float(f->known.w.elem) || rft_weight_bytes(ctx, &f->known.w, &bytes, &err) != RFT_OK ||
+        bytes > 8 * (size_t)LARGEST) {
         return false;
     }
     f->w = piece_make((size_t)elements * element_bytes(f->known.w.elem), take(in) % 8 == 7 ? 1 : 0);
@@ -205,7 +213,9 @@ static int64_t operand_span(const layer *f) {
     for (int i = 0; i < RFT_MAX_OPERANDS; i++) {
         const rft_operand *o = &f->operands[i];
         const int64_t ld = o->ld > f->known.w.n ? o->ld : f->known.w.n;
-        const int64_t one = o->ld < 0 || o->batch_stride < 0 ? 0 : span(f->args.m + 1, f->known.w.n, ld, batch_of(&f->known), o->batch_stride != 0 ? o->batch_stride : 1);
+        const int64_t one = o->ld < 0 || o->batch_stride < 0 ? 0
+                                                             : span(f->args.m + 1, f->known.w.n, ld, batch_of(&f->known),
+                                                                    o->batch_stride != 0 ? o->batch_stride : 1);
         if (one < 0) {
             return -1;
         }

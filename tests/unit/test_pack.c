@@ -37,7 +37,9 @@ static int free_all(void **state) {
 
 /* ---- the document's tables ---- */
 
-static int64_t panel_size(rft_type elem, int64_t k) { return elem == RFT_F32 ? 64 * k : elem == RFT_F16 ? 32 * k : 64 * ((k + 1) / 2); }
+static int64_t panel_size(rft_type elem, int64_t k) {
+    return elem == RFT_F32 ? 64 * k : elem == RFT_F16 ? 32 * k : 64 * ((k + 1) / 2);
+}
 
 static int64_t panel_count(const rft_weight_desc *d) { return d->flags != 0 ? 2 * ((d->n / 2 + 15) / 16) : (d->n + 15) / 16; }
 

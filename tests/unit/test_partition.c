@@ -16,8 +16,8 @@
 
 enum { MOST_THREADS = 256, ROW_STEP = 14, K_STEP = 2, MIN_K = 512 };
 
-static const int64_t all_rows[] = {0, 1, 2, 13, 14, 15, 29, 64, 65, 127, 1000, 4096}, all_units[] = {1, 2, 3, 7, 16, 37, 256, 896, 4001},
-                     all_k[] = {1, 2, 511, 1024, 1025, 4096, 14337};
+static const int64_t all_rows[] = {0, 1, 2, 13, 14, 15, 29, 64, 65, 127, 1000, 4096},
+                     all_units[] = {1, 2, 3, 7, 16, 37, 256, 896, 4001}, all_k[] = {1, 2, 511, 1024, 1025, 4096, 14337};
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -36,8 +36,8 @@ static void each_grid(int k_split, check_fn *check) {
 }
 
 static void fail_at(const rft__grid *g, int threads, const char *what) {
-    fail_msg("%s: %d threads, %lld rows x %lld units x %lld k as %d x %d x %d", what, threads, (long long)g->rows, (long long)g->units,
-             (long long)g->k, g->m, g->n, g->kk);
+    fail_msg("%s: %d threads, %lld rows x %lld units x %lld k as %d x %d x %d", what, threads, (long long)g->rows,
+             (long long)g->units, (long long)g->k, g->m, g->n, g->kk);
 }
 
 static bool on_step(int64_t at, int64_t step, int64_t end) { return at % step == 0 || at == end; }
@@ -45,8 +45,8 @@ static bool on_step(int64_t at, int64_t step, int64_t end) { return at % step ==
 static int64_t volume(const rft__part *p) { return (p->row1 - p->row0) * (p->unit1 - p->unit0) * (p->k1 - p->k0); }
 
 static bool inside(const rft__grid *g, const rft__part *p) {
-    return 0 <= p->row0 && p->row0 <= p->row1 && p->row1 <= g->rows && 0 <= p->unit0 && p->unit0 <= p->unit1 && p->unit1 <= g->units &&
-           0 <= p->k0 && p->k0 <= p->k1 && p->k1 <= g->k;
+    return 0 <= p->row0 && p->row0 <= p->row1 && p->row1 <= g->rows && 0 <= p->unit0 && p->unit0 <= p->unit1 &&
+           p->unit1 <= g->units && 0 <= p->k0 && p->k0 <= p->k1 && p->k1 <= g->k;
 }
 
 static bool overlap(const rft__part *a, const rft__part *b) {
