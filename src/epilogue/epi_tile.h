@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * epi_tile.h - the tile that CPU kernels leave in L1 and the call that finishes it. epi_tile_body.h holds the one text;
- * each cpu/<isa>/ folder compiles it with its flags (epi_<isa>.c) and puts the function in its table.
+ * each cpu/<isa>/ folder compiles it with its flags (epi_tile_<isa>.c) and puts the function in its table.
  */
 #ifndef RFT_EPILOGUE_EPI_TILE_H
 #define RFT_EPILOGUE_EPI_TILE_H
