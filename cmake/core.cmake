@@ -23,7 +23,7 @@ target_compile_definitions(rooftile_internal INTERFACE
     RFT_HAVE_JANSSON=1 RFT_HAVE_HWLOC=$<BOOL:${HWLOC_FOUND}>)
 target_link_libraries(rooftile_internal INTERFACE
     rooftile_flags PkgConfig::JANSSON
-    $<$<BOOL:${HWLOC_FOUND}>:PkgConfig::HWLOC> Threads::Threads ${CMAKE_DL_LIBS} m)
+    $<$<BOOL:${HWLOC_FOUND}>:PkgConfig::HWLOC> Threads::Threads m)
 
 function(rft_add_objects target)
     add_library(${target} OBJECT ${ARGN})
@@ -88,7 +88,7 @@ function(rft_add_library name map)
 endfunction()
 
 get_property(core_objects GLOBAL PROPERTY RFT_OBJECTS)
-set(core_libraries PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+set(core_libraries PkgConfig::JANSSON Threads::Threads m)
 if(HWLOC_FOUND)
     list(APPEND core_libraries PkgConfig::HWLOC)
 endif()

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_base.c - errors, memory, hash, environment, files, dlopen, CPU quota and the log of src/base.
+ * test_base.c - errors, memory, hash, environment, files, CPU quota and the log of src/base.
  * What reads the environment once (the log's sink) runs in a forked child of its own.
  */
 #define _GNU_SOURCE 1
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/cpus.h"
-#include "base/dl.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -379,31 +378,6 @@ static void unwritable_paths_have_a_reason(void **state) {
     assert_int_equal(err.native, ENAMETOOLONG);
 }
 
-/* ---- shared libraries ---- */
-
-static void libraries_load_by_name(void **state) {
-    (void)state;
-    rft_error err;
-    const char *const names[] = {"libnowhere_rft.so.9", "libm.so.6", NULL};
-    void *library = rft__dl_open(names, &err);
-    assert_non_null(library);
-    double (*root)(double);
-    void *symbol = rft__dl_symbol(library, "sqrt", &err);
-    assert_non_null(symbol);
-    memcpy(&root, &symbol, sizeof root);
-    assert_true(root(81.0) == 9.0);
-    assert_null(rft__dl_symbol(library, "rft_no_such_symbol", &err));
-    assert_int_equal(err.status, RFT_E_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "rft_no_such_symbol"));
-    rft__dl_close(library);
-    const char *const missing[] = {"libnowhere_rft.so.9", "libneither_rft.so", NULL};
-    assert_null(rft__dl_open(missing, &err));
-    assert_int_equal(err.status, RFT_E_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "libnowhere_rft.so.9"));
-    assert_null(rft__dl_open(missing + 2, &err));
-    rft__dl_close(NULL);
-}
-
 /* ---- CPU quota ---- */
 
 static int quota_of(const char *membership) {
@@ -570,7 +544,6 @@ int main(void) {
         cmocka_unit_test(files_are_replaced),
         cmocka_unit_test(unreadable_files_have_a_reason),
         cmocka_unit_test(unwritable_paths_have_a_reason),
-        cmocka_unit_test(libraries_load_by_name),
         cmocka_unit_test(quota_is_the_least_above),
         cmocka_unit_test(old_quota_is_read),
         cmocka_unit_test(some_cpu_is_available),
