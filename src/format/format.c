@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * format.c - the table of formats.def, its look-ups, exact storage, and a row decoder made from each decode function.
+ * format.c - the table of formats.def, its look-ups, exact storage, and a block decoder made from each decode function.
  *
  * Called through format.h. Invariant: all sizes from outside pass the overflow checks here.
  */
@@ -64,26 +64,9 @@ const rft__format *rft__format_find_gguf(uint32_t number) {
     return NULL;
 }
 
-const rft__format *rft__format_find_name(const char *name) {
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        if (strcmp(formats[i].name, name) == 0) {
-            return &formats[i];
-        }
-    }
-    return NULL;
-}
-
 const char *rft__format_name(rft_type type) {
     const rft__format *format = rft__format_find(type);
     return format ? format->name : "?";
-}
-
-static rft_status find_checked(rft_type type, const rft__format **out, rft_error *err) {
-    *out = rft__format_find(type);
-    if (!*out) {
-        RFT_FAIL(err, RFT_E_ARG, "type = %d is not a known rft_type", (int)type);
-    }
-    return RFT_OK;
 }
 
 static rft_status check_k(const rft__format *format, int64_t k, rft_error *err) {
@@ -97,30 +80,17 @@ static rft_status check_k(const rft__format *format, int64_t k, rft_error *err) 
     return RFT_OK;
 }
 
-rft_status rft__format_row_bytes(rft_type type, int64_t k, int64_t *bytes, rft_error *err) {
-    return rft__format_bytes(type, 1, k, bytes, err);
-}
-
 rft_status rft__format_bytes(rft_type type, int64_t n, int64_t k, int64_t *bytes, rft_error *err) {
-    const rft__format *format;
-    RFT_TRY(find_checked(type, &format, err));
+    const rft__format *format = rft__format_find(type);
+    if (!format) {
+        RFT_FAIL(err, RFT_E_ARG, "type = %d is not a known rft_type", (int)type);
+    }
     RFT_TRY(check_k(format, k, err));
     int64_t row;
     if (n < 0 || rft__mul_overflows(k / format->block_elements, format->block_bytes, &row) || rft__mul_overflows(n, row, bytes)) {
         RFT_FAIL(err, RFT_E_ARG, "n = %" PRId64 " rows of k = %" PRId64 " %s: n is negative or the bytes exceed 2^63 - 1", n, k,
                  format->name);
     }
-    return RFT_OK;
-}
-
-rft_status rft__format_decode_row(rft_type type, const void *src, int64_t k, float *dst, rft_error *err) {
-    const rft__format *format;
-    RFT_TRY(find_checked(type, &format, err));
-    RFT_TRY(check_k(format, k, err));
-    if (!format->decode_blocks) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s is known by name and size only: it has no decoder", format->name);
-    }
-    format->decode_blocks(src, k / format->block_elements, dst);
     return RFT_OK;
 }
 

@@ -25,16 +25,11 @@ typedef struct rft__format {
 
 const rft__format *rft__format_find(rft_type type);         /* NULL: unknown */
 const rft__format *rft__format_find_gguf(uint32_t number);  /* NULL: unknown */
-const rft__format *rft__format_find_name(const char *name); /* NULL: unknown */
 const char *rft__format_name(rft_type type);                /* "?" for an unknown type */
 const rft__format *rft__format_at(uint32_t index);          /* NULL past the last row: to list them */
 
-/* Storage of one row of k elements, and of n such rows. k must be a multiple of the block. */
-rft_status rft__format_row_bytes(rft_type type, int64_t k, int64_t *bytes, rft_error *err);
+/* Storage of n rows of k elements. k must be a multiple of the block. */
 rft_status rft__format_bytes(rft_type type, int64_t n, int64_t k, int64_t *bytes, rft_error *err);
-
-/* Decodes one stored row of k elements. */
-rft_status rft__format_decode_row(rft_type type, const void *src, int64_t k, float *dst, rft_error *err);
 
 /* Round to nearest even; NaN stays NaN. */
 uint16_t rft__bf16_from_f32(float value);
