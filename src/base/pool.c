@@ -289,10 +289,6 @@ void rft__pool_free(rft__pool *pool) {
     rft__release(&a, pool, pool_bytes(pool->threads));
 }
 
-int rft__pool_threads(const rft__pool *pool) {
-    return pool->threads;
-}
-
 static void run_serial(const job *j, int first) {
     for (int i = first; i < j->n; i++) {
         j->task(j->arg, i);

@@ -20,7 +20,6 @@ typedef void rft__task(void *arg, int i);
 rft_status rft__pool_create(const rft__allocator *a, int threads, void (*parallel_for)(void *, int, void (*)(void *, int), void *), void *user,
                             rft__pool **out, rft_error *err);
 void rft__pool_free(rft__pool *pool);
-int rft__pool_threads(const rft__pool *pool);
 /* n <= threads. n == 1 runs in the caller. */
 void rft__pool_run(rft__pool *pool, int n, rft__task *task, void *arg);
 /* Threads that this process may use: affinity mask and cgroup quota, or RFT_NUM_THREADS, or OMP_NUM_THREADS. */

@@ -10,8 +10,6 @@
 
 enum { TEXT_BYTES = 512 };
 
-const rft__problem *rft__plan_problem(const rft_plan *plan) { return &plan->problem; }
-
 static void entry_free(rft_ctx *ctx, rft__plan_entry *entry) {
     if (entry->choice != NULL) {
         ctx->backend->choice_free(ctx->device, entry->choice);

@@ -20,7 +20,6 @@ struct rft_plan {
 /* forced: the only kernel that may serve it, or NULL. */
 rft_status rft__plan_make(rft_ctx *ctx, const rft__problem *p, const char *forced, rft_plan **out, rft_error *err);
 void rft__plan_drop(rft_plan *plan);
-const rft__problem *rft__plan_problem(const rft_plan *plan);
 /* m must lie in the plan's range. struct_size is set to the whole struct's. */
 void rft__plan_info(const rft_plan *plan, int64_t m, rft_plan_info *info);
 /* The problem, each candidate with its reason, the work and the bound. */

@@ -228,7 +228,7 @@ rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const v
     if (!(max_gflop >= 0.0)) {
         RFT_FAIL(err, RFT_E_ARG, "max_gflop = %g: 0 (for %g) or a positive number is needed", max_gflop, DEFAULT_GFLOP);
     }
-    const rft__problem *const p = rft__plan_problem(plan);
+    const rft__problem *const p = &plan->problem;
     rft_plan_info info;
     rft__plan_info(plan, call.args.m, &info);
     verifier v = {.p = p,
