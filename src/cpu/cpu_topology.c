@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#if defined(RFT_HAVE_HWLOC)
+#if RFT_HAVE_HWLOC
 #include <hwloc.h>
 
 static uint64_t cache_size(hwloc_topology_t t, hwloc_obj_type_t type) {
