@@ -19,8 +19,7 @@ add_custom_target(rooftile_build_info
 add_library(rooftile_internal INTERFACE)
 target_include_directories(rooftile_internal INTERFACE
     "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${RFT_GENERATED_DIR}")
-target_compile_definitions(rooftile_internal INTERFACE
-    RFT_HAVE_JANSSON=1 RFT_HAVE_HWLOC=$<BOOL:${HWLOC_FOUND}>)
+target_compile_definitions(rooftile_internal INTERFACE RFT_HAVE_HWLOC=$<BOOL:${HWLOC_FOUND}>)
 target_link_libraries(rooftile_internal INTERFACE
     rooftile_flags PkgConfig::JANSSON
     $<$<BOOL:${HWLOC_FOUND}>:PkgConfig::HWLOC> Threads::Threads m)

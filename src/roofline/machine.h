@@ -10,7 +10,7 @@
 
 /* where: the file or argument, for messages; status: what a broken rule returns. */
 rft_status rft__machine_check(const rft_machine *mach, const char *where, rft_status status, rft_error *err);
-/* A profile's JSON text, not terminated by size; where: its file, for messages. Only with RFT_HAVE_JANSSON. */
+/* A profile's JSON text, not terminated by size; where: its file, for messages. */
 rft_status rft__machine_parse(const char *text, size_t size, const char *where, rft_machine *mach, rft_error *err);
 
 #endif

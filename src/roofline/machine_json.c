@@ -15,8 +15,6 @@
 #include "base/type.h"
 #include "roofline/machine.h"
 
-#if RFT_HAVE_JANSSON
-
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,24 +294,6 @@ static rft_status save(const rft_machine *mach, const char *path, rft_error *err
     free(text);
     return status;
 }
-
-#else
-
-static rft_status no_json(const char *path, rft_error *err) {
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "this library was built without jansson, so it cannot use the profile %s", path);
-}
-
-static rft_status load(const char *path, rft_machine *mach, rft_error *err) {
-    (void)mach;
-    return no_json(path, err);
-}
-
-static rft_status save(const rft_machine *mach, const char *path, rft_error *err) {
-    (void)mach;
-    return no_json(path, err);
-}
-
-#endif
 
 rft_status rft_machine_load(const char *path, rft_machine *machine, rft_error *err) {
     if (path == NULL) {
