@@ -17,6 +17,9 @@ rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, con
 /* Passes status on; a failure's message gets "where: " in front. */
 rft_status rft__status_in(const char *where, rft_status status, rft_error *err);
 
+/* args.workspace of a run that needs that many bytes; whose: "plan" or "MLP", for messages. */
+rft_status rft__workspace_check(const void *workspace, size_t bytes, size_t needed, const char *whose, rft_error *err);
+
 /* One checked product. Lives on the caller's stack; `run` points into it. */
 typedef struct rft__call {
     rft_linear_args args; /* defaults filled in */

@@ -5,6 +5,7 @@
  */
 #include "api/api.h"
 #include "base/env.h"
+#include "base/pool.h"
 #include "base/sized.h"
 #include "plan/registry.h"
 
@@ -12,13 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_THREADS = 1024, PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096 };
 
 /* ---- options ---- */
 
 static rft_status check_options(const rft_ctx_options *o, const rft__backend *backend, rft_error *err) {
-    if (o->threads > MAX_THREADS) {
-        RFT_FAIL(err, RFT_E_ARG, "options.threads = %u is more than %d", o->threads, MAX_THREADS);
+    if (o->threads > RFT_MAX_THREADS) {
+        RFT_FAIL(err, RFT_E_ARG, "options.threads = %u is more than %d", o->threads, RFT_MAX_THREADS);
     }
     if (o->flags & ~(RFT_CTX_HUGE_PAGES | RFT_CTX_STRICT)) {
         RFT_FAIL(err, RFT_E_ARG, "options.flags = 0x%x has bits that are no RFT_CTX_ flag", o->flags);

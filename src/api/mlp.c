@@ -17,7 +17,7 @@ struct rft_mlp {
 
 static rft_status check_activation(const rft_mlp_desc *d, rft_error *err) {
     const bool paired = (d->up.flags & (RFT_WEIGHT_GLU_HALVES | RFT_WEIGHT_GLU_INTERLEAVED)) != 0;
-    const bool glu = d->activation == RFT_EPI_SWIGLU || d->activation == RFT_EPI_GEGLU || d->activation == RFT_EPI_GEGLU_TANH;
+    const bool glu = rft__epi_is_glu(d->activation);
     const bool plain = d->activation == RFT_EPI_RELU || d->activation == RFT_EPI_GELU || d->activation == RFT_EPI_GELU_TANH ||
                        d->activation == RFT_EPI_SILU;
     if (!glu && !plain) {
@@ -162,16 +162,6 @@ rft_status rft_mlp_get_info(const rft_mlp *mlp, int64_t m, rft_plan_info *info) 
 
 /* ---- run ---- */
 
-static rft_status check_workspace(const rft_mlp *mlp, const rft_mlp_args *a, rft_error *err) {
-    if (a->workspace_bytes < mlp->workspace) {
-        RFT_FAIL(err, RFT_E_ARG, "args.workspace_bytes = %zu is less than the MLP's %zu", a->workspace_bytes, mlp->workspace);
-    }
-    if (mlp->workspace > 0 && (a->workspace == NULL || (uintptr_t)a->workspace % RFT__STORAGE_ALIGN != 0)) {
-        RFT_FAIL(err, RFT_E_ARG, "args.workspace = %p is NULL or not aligned to %d bytes", a->workspace, RFT__STORAGE_ALIGN);
-    }
-    return RFT_OK;
-}
-
 static rft_linear_args common_args(const rft_mlp *mlp, const rft_mlp_args *a) {
     rft_linear_args l = rft_linear_args_init();
     l.m = a->m;
@@ -209,7 +199,7 @@ rft_status rft_mlp_run(const rft_mlp *mlp, const rft_mlp_args *args, rft_error *
     }
     rft_mlp_args own;
     RFT_TRY(rft__sized_read(&own, sizeof own, args, "args", err));
-    RFT_TRY(check_workspace(mlp, &own, err));
+    RFT_TRY(rft__workspace_check(own.workspace, own.workspace_bytes, mlp->workspace, "MLP", err));
     rft__call up, down;
     RFT_TRY(make_up(mlp, &own, &up, err));
     RFT_TRY(make_down(mlp, &own, &down, err));

@@ -156,15 +156,12 @@ static rft_status fill_w(const rft_plan *plan, rft_linear_args *a, bool read, rf
 
 /* ---- one call ---- */
 
-static rft_status check_workspace(const rft_plan *plan, const rft_linear_args *a, rft_error *err) {
-    if (plan->workspace == 0) {
-        return RFT_OK;
+rft_status rft__workspace_check(const void *workspace, size_t bytes, size_t needed, const char *whose, rft_error *err) {
+    if (bytes < needed) {
+        RFT_FAIL(err, RFT_E_ARG, "args.workspace_bytes = %zu is less than the %s's %zu", bytes, whose, needed);
     }
-    if (a->workspace_bytes < plan->workspace) {
-        RFT_FAIL(err, RFT_E_ARG, "args.workspace_bytes = %zu is less than the plan's %zu", a->workspace_bytes, plan->workspace);
-    }
-    if (a->workspace == NULL || (uintptr_t)a->workspace % RFT__STORAGE_ALIGN != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "args.workspace = %p is NULL or not aligned to %d bytes", a->workspace, RFT__STORAGE_ALIGN);
+    if (needed > 0 && (workspace == NULL || (uintptr_t)workspace % RFT__STORAGE_ALIGN != 0)) {
+        RFT_FAIL(err, RFT_E_ARG, "args.workspace = %p is NULL or not aligned to %d bytes", workspace, RFT__STORAGE_ALIGN);
     }
     return RFT_OK;
 }
@@ -175,7 +172,7 @@ static rft_status check_data(const rft_plan *plan, const rft_linear_args *a, boo
     if (read) {
         RFT_TRY(check_pointer(a->x, p->x, "x", err));
     }
-    RFT_TRY(check_workspace(plan, a, err));
+    RFT_TRY(rft__workspace_check(a->workspace, a->workspace_bytes, plan->workspace, "plan", err));
     return rft__epi_check_operands(&p->epi, a->operand, a->n_operand, a->m, p->batch, err);
 }
 
