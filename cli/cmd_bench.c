@@ -102,15 +102,6 @@ static int run_all(const run_options *o) {
     return code;
 }
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
-
-static error_t parse(int key, char *arg, struct argp_state *state) {
-    (void)arg;
-    if (key == ARGP_KEY_INIT)
-        state->child_inputs[0] = state->input;
-    return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
-}
-
 static const char doc[] =
     "Times matrix products on random data, proven right first.\n\n"
     "A row shows the median and the least time, the spread (p90 - p10)/median, what bounds the product on this machine and how "
@@ -119,14 +110,8 @@ static const char doc[] =
     "Example: rooftile bench -n 4096 -k 4096 -m 1,16,512 --x bf16 --vs onednn";
 
 int cmd_bench(int argc, char **argv) {
-    static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
     run_options o = options_default();
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    int code = options_finish(&o, "1,16,512");
-    if (code == CLI_OK && o.shapes.n == 0) {
-        cli_message("no shape: give -n and -k, or --shapes FILE");
-        code = CLI_USAGE;
-    }
+    int code = options_parse(&o, argc, argv, doc);
     if (code == CLI_OK)
         code = run_all(&o);
     options_free(&o);

@@ -126,30 +126,15 @@ static int open_explainer(explainer *e) {
     return code;
 }
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
-
-static error_t parse(int key, char *arg, struct argp_state *state) {
-    (void)arg;
-    if (key == ARGP_KEY_INIT)
-        state->child_inputs[0] = state->input;
-    return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
-}
-
 static const char doc[] = "Shows what a product costs at least, what bounds it, and the candidates for it: the one taken and why "
                           "each other was refused.\v"
                           "With --profile the answer is about the machine of that file, which need not be here.\n\n"
                           "Example: rooftile explain -m 1,64 -n 4096 -k 4096 --x bf16";
 
 int cmd_explain(int argc, char **argv) {
-    static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
     run_options o = options_default();
     explainer *e = cli_alloc(1, sizeof *e);
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    int code = options_finish(&o, "1,16,512");
-    if (code == CLI_OK && o.shapes.n == 0) {
-        cli_message("no shape: give -n and -k, or --shapes FILE");
-        code = CLI_USAGE;
-    }
+    int code = options_parse(&o, argc, argv, doc);
     e->o = &o;
     if (code == CLI_OK)
         code = open_explainer(e);

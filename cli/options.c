@@ -200,6 +200,25 @@ int options_finish(run_options *o, const char *m_default) {
     return code;
 }
 
+static error_t hand_down(int key, char *arg, struct argp_state *state) {
+    (void)arg;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = state->input;
+    return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+int options_parse(run_options *o, int argc, char **argv, const char *doc) {
+    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {NULL, hand_down, NULL, doc, children, NULL, NULL};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    int code = options_finish(o, "1,16,512");
+    if (code == CLI_OK && o->shapes.n == 0) {
+        cli_message("no shape: give -n and -k, or --shapes FILE");
+        code = CLI_USAGE;
+    }
+    return code;
+}
+
 void options_free(run_options *o) {
     shapes_free(&o->shapes);
     list_free(&o->m);

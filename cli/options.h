@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * options.h - the flags that bench, check, explain and model share, and what they make: a context and descriptors.
- * A command adds `options_argp` as a child of its own argp, with a run_options as its input, and calls options_finish.
+ * A command calls options_parse or, where it has flags of its own, adds `options_argp` as a child of its argp, with a
+ * run_options as its input, and calls options_finish.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -31,6 +32,8 @@ extern const struct argp options_argp;
 run_options options_default(void);
 /* Completes the options; an exit code. m_default: the rows where -m is not given. */
 int options_finish(run_options *o, const char *m_default);
+/* All of it for a command without flags of its own, which needs a shape; doc: its help. An exit code. */
+int options_parse(run_options *o, int argc, char **argv, const char *doc);
 void options_free(run_options *o);
 
 /* A context for the options; parallel_for may be NULL. An exit code. */
