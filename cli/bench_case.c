@@ -45,8 +45,6 @@ static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns
     }
 }
 
-static bool is_glu(rft_epi_kind kind) { return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH; }
-
 static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint64_t seed) {
     size_t bytes;
     if (!cli_bytes(type, elements, &bytes) || !buffer_make(b, bytes))
@@ -63,7 +61,7 @@ static int make_operands(bench_case *c) {
         const rft_epi_op *op = &c->o->epi.op[i];
         rft_type type;
         int64_t elements = operand_elements(op, c->m, columns, &type);
-        if (is_glu(op->kind))
+        if (op_is_glu(op))
             columns /= 2;
         if (elements)
             code = fill(c, &c->operand_data[i], type, elements, c->o->seed + 100 + i);

@@ -69,13 +69,14 @@ void checker_free(checker *c) {
     free(c);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(attempt *a) {
-    uint64_t z = (a->random += 0x9e3779b97f4a7c15U);
+uint64_t check_random_next(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15U);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31);
 }
+
+static uint64_t draw(attempt *a) { return check_random_next(&a->random); }
 
 static bool fail(attempt *a, check_verdict verdict, const char *what) {
     a->result->verdict = verdict;
@@ -194,7 +195,7 @@ static bool make_operands(attempt *a) {
         const rft_epi_op *op = &a->p->epi.op[i];
         if (!make_operand(a, op, columns))
             return false;
-        if (op->kind == RFT_EPI_SWIGLU || op->kind == RFT_EPI_GEGLU || op->kind == RFT_EPI_GEGLU_TANH)
+        if (op_is_glu(op))
             columns /= 2;
     }
     return true;

@@ -17,8 +17,7 @@ typedef struct check_problem {
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
-    uint64_t
-        seed; /* of the data, gaps, sides of the guard pages and scale; seeds 2 i and 2 i + 1 differ in all the sides alone */
+    uint64_t seed; /* of data, gaps, sides of the guard pages and scale; 2 i and 2 i + 1 differ in all the sides alone */
 } check_problem;
 
 typedef enum check_verdict {
@@ -40,6 +39,8 @@ typedef struct checker checker;
 checker *checker_create(const char *device);
 void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
+/* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t check_random_next(uint64_t *state);
 /* The command line that runs a problem again. */
 void check_repro(const check_problem *p, char *buf, size_t cap);
 /* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */

@@ -33,12 +33,7 @@ typedef struct dice {
     uint64_t state;
 } dice;
 
-static uint64_t roll(dice *d, uint64_t sides) {
-    uint64_t z = (d->state += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return (z ^ (z >> 31)) % sides;
-}
+static uint64_t roll(dice *d, uint64_t sides) { return check_random_next(&d->state) % sides; }
 
 static rft_type any_type(dice *d) {
     static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};

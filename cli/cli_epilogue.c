@@ -132,9 +132,13 @@ void epilogue_text(epilogue *e) {
     }
 }
 
+bool op_is_glu(const rft_epi_op *op) {
+    return op->kind == RFT_EPI_SWIGLU || op->kind == RFT_EPI_GEGLU || op->kind == RFT_EPI_GEGLU_TANH;
+}
+
 bool epilogue_is_glu(const epilogue *e) {
     for (uint32_t i = 0; i < e->n_op; i++)
-        if (e->op[i].kind == RFT_EPI_SWIGLU || e->op[i].kind == RFT_EPI_GEGLU || e->op[i].kind == RFT_EPI_GEGLU_TANH)
+        if (op_is_glu(&e->op[i]))
             return true;
     return false;
 }

@@ -44,6 +44,7 @@ bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY
 bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]);
 /* Makes the text of a list that parse_epilogue would read. */
 void epilogue_text(epilogue *e);
+bool op_is_glu(const rft_epi_op *op); /* halves the columns */
 bool epilogue_is_glu(const epilogue *e);
 /* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "x TYPE", "w TYPE" and "y TYPE" for the whole file, and
  * "# comment". m_default serves where a line names no m. */

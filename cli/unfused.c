@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-static bool is_glu(rft_epi_kind kind) { return kind == RFT_EPI_SWIGLU || kind == RFT_EPI_GEGLU || kind == RFT_EPI_GEGLU_TANH; }
-
 const char *unfused_refuses(const epilogue *epi) {
     for (uint32_t i = 0; i < epi->n_op; i++) {
         if (epi->op[i].kind == RFT_EPI_MASK || epi->op[i].kind == RFT_EPI_DROPOUT)
@@ -74,7 +72,7 @@ static void pass_task(void *arg, int i) {
 static void run_pass(unfused *u, uint32_t op) {
     const epilogue *epi = &u->fused->o->epi;
     u->op = op;
-    if (op < epi->n_op && is_glu(epi->op[op].kind))
+    if (op < epi->n_op && op_is_glu(&epi->op[op]))
         u->columns /= 2;
     team_for(u->threads, team_size(u->threads), pass_task, u);
 }

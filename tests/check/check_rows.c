@@ -29,12 +29,10 @@ static const char *const epilogues[] = {
     "row_scale:geglu_tanh:mask:mul@f16",
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014) as a hash of the seed and a number. */
+/* A hash of the seed and a number: neighbours lie a step of the generator apart. */
 static uint64_t draw(uint64_t seed, uint64_t number) {
-    uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    uint64_t state = seed + number * 0x9e3779b97f4a7c15u;
+    return check_random_next(&state);
 }
 
 static uint64_t roll(uint64_t *bits, uint64_t sides) {
