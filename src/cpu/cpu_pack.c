@@ -4,7 +4,7 @@
  * Each slab is packed, and so first touched, by the thread that will read it. See docs/formats/packed-weight.md.
  */
 #include "cpu/cpu_choice.h"
-#include "cpu/ref/pack_ref.h"
+#include "cpu/cpuid.h"
 #include "format/format.h"
 
 #include <string.h>
@@ -58,6 +58,9 @@ static void pack_slab(void *arg, int i) {
 
 void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data) {
     pack_job job = {device, w, source, data};
+    if (w->k == 0) { /* no byte to write, however many rows */
+        return;
+    }
     rft__pool_run(device->pool, device->threads, pack_slab, &job);
 }
 
@@ -67,18 +70,22 @@ static void unpack_view(const rft__matrix *w, const char *data, float *out, int6
     for (int64_t row = 0; row < w->n * w->batch; row++) {
         const int64_t start = row / w->n * w->batch_stride + row % w->n * w->n_stride;
         for (int64_t k = 0; k < w->k; k++) {
-            format->decode_blocks((const unsigned char *)data + (start + k * w->k_stride) * format->block_bytes, 1, &out[row * ld + k]);
+            format->decode_blocks((const unsigned char *)data + (start + k * w->k_stride) * format->block_bytes, 1,
+                                  &out[row * ld + k]);
         }
     }
 }
 
 void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld) {
+    if (w->k == 0) {
+        return;
+    }
     if (w->view) {
         unpack_view(w, data, out, ld);
         return;
     }
-    static rft__decode_fn *const decode[] = {[RFT_F32] = rft__decode_f32_ref, [RFT_F16] = rft__decode_f16_ref, [RFT_BF16] = rft__decode_bf16_ref};
     enum { CHUNK = 64 };
+    rft__decode_fn *const decode = rft__isa_at(0)->ops.decode[w->elem];
     const int64_t panels = rft__cpu_panels(w);
     float wide[CHUNK * RFT__PANEL];
     for (int64_t index = 0; index < panels * w->batch; index++) {
@@ -89,7 +96,7 @@ void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t
         float *rows = out + (index / panels * w->n + first) * ld;
         for (int64_t k = 0; k < w->k; k += CHUNK) {
             const int64_t count = rft__min(CHUNK, w->k - k);
-            decode[w->elem](panel + rft__panel_bytes(w->elem, RFT__PANEL, k), count, wide);
+            decode(panel + rft__panel_bytes(w->elem, RFT__PANEL, k), count, wide);
             for (int64_t i = 0; i < count * RFT__PANEL; i++) {
                 if (i % RFT__PANEL < columns) {
                     rows[i % RFT__PANEL * step * ld + k + i / RFT__PANEL] = wide[i];
