@@ -52,7 +52,7 @@ struct rft__pool {
     int threads;
     int started; /* workers 1..started have a thread */
     double spin;
-    void (*parallel_for)(void *user, int n, rft__task *task, void *arg);
+    rft__parallel_for *parallel_for;
     void *user;
     pthread_mutex_t turn;
     rft__pool *next, **link; /* of all_pools; link points at what points here */
@@ -252,8 +252,8 @@ static size_t pool_bytes(int threads) {
     return sizeof(rft__pool) + (size_t)threads * sizeof(worker);
 }
 
-rft_status rft__pool_create(const rft__allocator *a, int threads, void (*parallel_for)(void *, int, void (*)(void *, int), void *), void *user,
-                            rft__pool **out, rft_error *err) {
+rft_status rft__pool_create(const rft__allocator *a, int threads, rft__parallel_for *parallel_for, void *user, rft__pool **out,
+                            rft_error *err) {
     if (threads < 1 || threads > RFT_MAX_THREADS) {
         RFT_FAIL(err, RFT_E_ARG, "threads = %d is not within 1..%d", threads, RFT_MAX_THREADS);
     }
@@ -272,7 +272,8 @@ rft_status rft__pool_create(const rft__allocator *a, int threads, void (*paralle
     if (code != 0) {
         const int started = pool->started;
         rft__pool_free(pool);
-        return rft__error_set(err, RFT_E_NOMEM, code, "only %d of threads = %d could be started: %s", started + 1, threads, strerrordesc_np(code));
+        return rft__error_set(err, RFT_E_NOMEM, code, "only %d of threads = %d could be started: %s", started + 1, threads,
+                              strerrordesc_np(code));
     }
     *out = pool;
     return RFT_OK;
@@ -323,7 +324,8 @@ void rft__pool_run(rft__pool *pool, int n, rft__task *task, void *arg) {
 
 int rft__pool_default_threads(void) {
     int64_t threads;
-    if (rft__env_count("RFT_NUM_THREADS", RFT_MAX_THREADS, &threads) || rft__env_first_count("OMP_NUM_THREADS", RFT_MAX_THREADS, &threads)) {
+    if (rft__env_count("RFT_NUM_THREADS", RFT_MAX_THREADS, &threads) ||
+        rft__env_first_count("OMP_NUM_THREADS", RFT_MAX_THREADS, &threads)) {
         return (int)threads;
     }
     const int cpus = rft__cpus_available();

@@ -15,10 +15,11 @@
 
 typedef struct rft__pool rft__pool;
 typedef void rft__task(void *arg, int i);
+typedef void rft__parallel_for(void *user, int n, rft__task *task, void *arg); /* rft_ctx_options.parallel_for */
 
 /* 1 <= threads <= RFT_MAX_THREADS. parallel_for NULL: own threads. */
-rft_status rft__pool_create(const rft__allocator *a, int threads, void (*parallel_for)(void *, int, void (*)(void *, int), void *), void *user,
-                            rft__pool **out, rft_error *err);
+rft_status rft__pool_create(const rft__allocator *a, int threads, rft__parallel_for *parallel_for, void *user, rft__pool **out,
+                            rft_error *err);
 void rft__pool_free(rft__pool *pool);
 /* n <= threads. n == 1 runs in the caller. */
 void rft__pool_run(rft__pool *pool, int n, rft__task *task, void *arg);
