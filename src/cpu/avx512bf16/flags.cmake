@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-set(RFT_ISA_FLAGS -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mprefer-vector-width=512 -O3 -ffp-contract=off -fno-trapping-math)
+set(RFT_ISA_FLAGS -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mprefer-vector-width=512)
