@@ -113,23 +113,31 @@ typedef struct rft_epi_op {
 #define RFT_X_SCALED 4u
 #define RFT_ALPHA 8u                   /* rft_linear_desc.alpha counts; without it alpha is 1 */
 
-typedef enum rft_log_level { RFT_LOG_NONE = 0, RFT_LOG_ERROR, RFT_LOG_WARN, RFT_LOG_HINT, RFT_LOG_DISPATCH, RFT_LOG_EXEC, RFT_LOG_ALL } rft_log_level;
+typedef enum rft_log_level {
+    RFT_LOG_NONE = 0,
+    RFT_LOG_ERROR,
+    RFT_LOG_WARN,
+    RFT_LOG_HINT,
+    RFT_LOG_DISPATCH,
+    RFT_LOG_EXEC,
+    RFT_LOG_ALL
+} rft_log_level;
 
 /* A struct that may grow begins with its size, so that an old program can meet a new
  * library and the reverse. Start from <type>_init(); zero in a field means the default. */
 typedef struct rft_ctx_options {
-    uint32_t struct_size, threads; /* 0: RFT_NUM_THREADS, else OMP_NUM_THREADS, else all cores this process may use (affinity, cgroup) */
+    uint32_t struct_size, threads; /* 0: RFT_NUM_THREADS, else OMP_NUM_THREADS, else all cores (affinity, cgroup) */
     uint32_t sm_limit, flags;      /* RFT_CTX_HUGE_PAGES, ... */
     /* Instead of an own pool: calls task(arg, i) once for each i in 0..n-1, in any order, and returns when all have returned.
      * n is at most `threads`. A serial loop is allowed. */
     void (*parallel_for)(void *user, int n, void (*task)(void *arg, int i), void *arg);
     void *user;                    /* for parallel_for, alloc, release and log */
     const char *cache_dir;         /* NULL: RFT_CACHE_DIR, else $XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile */
-    const char *profile;           /* machine profile written by `rooftile roofline`; NULL: the one of this machine in cache_dir, if any */
+    const char *profile;           /* a file of `rooftile roofline`; NULL: this machine's in cache_dir, if any */
     void *cuda_context;            /* CUcontext, or NULL for the primary one */
     void *(*alloc)(void *user, size_t bytes, size_t align);       /* NULL result: RFT_E_NOMEM; both or neither */
     void (*release)(void *user, void *p, size_t bytes);
-    void (*log)(void *user, rft_log_level level, const char *line); /* called for events up to log_level, one CSV line without newline */
+    void (*log)(void *user, rft_log_level level, const char *line); /* events up to log_level, a CSV line each, no newline */
     rft_log_level log_level;
     const char *max_isa;           /* cap, such as "avx2"; NULL: RFT_MAX_ISA, else none */
 } rft_ctx_options;
@@ -179,7 +187,7 @@ typedef struct rft_plan_info { /* at one m */
     uint64_t weight_layout;
     size_t workspace, workspace_align; /* for any m of the plan; contents need no initialisation */
     double flops, bytes, bound_seconds; /* roofline; bytes: the least traffic, each operand once; bound_seconds 0: no profile */
-    double error_c, error_eta;          /* |error| <= error_c * sum|x||w| + error_eta, before the epilogue and the rounding of y */
+    double error_c, error_eta;          /* |error| <= error_c * sum|x||w| + error_eta, before the epilogue and y's rounding */
     const char *bound;                  /* "compute", "memory" or "unknown" (no profile) */
     int32_t threads;                    /* that take part at this m */
 } rft_plan_info;
@@ -202,7 +210,8 @@ typedef struct rft_linear_args {
     void *stream;    /* CUstream, or NULL on the CPU */
 } rft_linear_args;
 
-/* down( act( x * gate_up ) ): with a GLU weight the activation is RFT_EPI_SWIGLU, GEGLU or GEGLU_TANH, else RELU, GELU, GELU_TANH or SILU. */
+/* down( act( x * gate_up ) ): with a GLU weight the activation is RFT_EPI_SWIGLU, GEGLU or GEGLU_TANH, else RELU, GELU,
+ * GELU_TANH or SILU. */
 typedef struct rft_mlp_desc {
     uint32_t struct_size;
     rft_type x, hidden, y;       /* hidden: type of the activations between the two products */
@@ -276,7 +285,8 @@ RFT_API void rft_ctx_free(rft_ctx *ctx); /* NULL is allowed */                  
 RFT_API rft_status rft_weight_bytes(rft_ctx *ctx, const rft_weight_desc *desc, size_t *bytes, rft_error *err); /* [any] */
 RFT_API rft_status rft_weight_pack(rft_ctx *ctx, const rft_weight_desc *desc, const rft_weight_src *src, void *storage,
                                    void *stream, rft_weight **out, rft_error *err);   /* [any] */
-RFT_API rft_status rft_weight_open(rft_ctx *ctx, void *storage, size_t bytes, rft_weight **out, rft_error *err); /* [any] already packed, mmap-able */
+/* Storage that is packed already, such as a mapped file. */
+RFT_API rft_status rft_weight_open(rft_ctx *ctx, void *storage, size_t bytes, rft_weight **out, rft_error *err); /* [any] */
 /* Writes W[n][k] (batch after batch) as f32, rows ld apart; ld 0: k. */
 RFT_API rft_status rft_weight_unpack(const rft_weight *weight, float *w, int64_t ld, rft_error *err); /* [any] */
 RFT_API void rft_weight_free(rft_weight *weight);                             /* [own] */
@@ -296,7 +306,8 @@ RFT_API rft_status rft_linear_run(const rft_plan *plan, const rft_linear_args *a
 
 /* Runs count plans of one context with one hand-off to its threads (q, k and v of one layer). Each has its own args
  * and its own workspace; no y may overlap another's operands. */
-RFT_API rft_status rft_run_list(const rft_plan *const *plans, const rft_linear_args *args, uint32_t count, rft_error *err); /* [any] */
+RFT_API rft_status rft_run_list(const rft_plan *const *plans, const rft_linear_args *args, uint32_t count,
+                                rft_error *err); /* [any] */
 
 /* Two plans that share one workspace. The info's kernel is the up projection's. */
 RFT_API rft_status rft_mlp_create(rft_ctx *ctx, const rft_mlp_desc *desc, rft_mlp **out, rft_error *err); /* [any] */

@@ -81,7 +81,7 @@ typedef struct rft_machine {
 } rft_machine;
 
 RFT_API rft_status rft_machine_load(const char *path, rft_machine *machine, rft_error *err);        /* [any] */
-RFT_API rft_status rft_machine_save(const rft_machine *machine, const char *path, rft_error *err);  /* [any] atomic: temporary file, fsync, rename */
+RFT_API rft_status rft_machine_save(const rft_machine *machine, const char *path, rft_error *err);  /* [any] atomic */
 /* Measures this machine's roofs with the context's threads; seconds bounds the time spent (0: 10). progress may be NULL. */
 RFT_API rft_status rft_machine_measure(rft_ctx *ctx, double seconds, void (*progress)(void *user, const char *what), void *user,
                                        rft_machine *machine, rft_error *err);     /* [own] */
@@ -96,8 +96,8 @@ RFT_API rft_status rft_machine_bound(const rft_machine *machine, const rft_linea
 /* The profile that the context uses (its option, else this machine's in the cache folder). RFT_E_UNSUPPORTED when it has none. */
 RFT_API rft_status rft_ctx_get_machine(const rft_ctx *ctx, rft_machine *machine, rft_error *err); /* [any] */
 /* Explain for a machine that is not here: the candidates, the choice and the bound, from its profile. Length as snprintf. */
-RFT_API rft_status rft_explain_machine(const rft_machine *machine, const rft_linear_desc *desc, int64_t m, uint32_t threads, char *buf,
-                                       size_t cap, size_t *length, rft_error *err); /* [any] */
+RFT_API rft_status rft_explain_machine(const rft_machine *machine, const rft_linear_desc *desc, int64_t m, uint32_t threads,
+                                       char *buf, size_t cap, size_t *length, rft_error *err); /* [any] */
 
 /* ---- proof ---- */
 typedef struct rft_verify_result {
@@ -111,8 +111,9 @@ typedef struct rft_verify_result {
 
 /* Compares y with an f64 reference over the stored operands (w: as rft_weight_src.q of the descriptor), epilogue included,
  * within the bound |error| <= c * sum|x||w| + eta + epilogue term + half an ulp of y; c and eta come from the plan.
- * An epilogue operand must still hold what the run read (so none may alias y). max_gflop bounds the reference's cost: above it the
- * elements at all tile edges and a random sample of the others are compared (0: 10). RFT_OK means compared, not right: see worst. */
+ * An epilogue operand must still hold what the run read (so none may alias y). max_gflop bounds the reference's cost: above it
+ * the elements at all tile edges and a random sample of the others are compared (0: 10). RFT_OK means compared, not right: see
+ * worst. */
 RFT_API rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const void *w, double max_gflop, uint64_t seed,
                               rft_verify_result *result, rft_error *err);         /* [any] */
 

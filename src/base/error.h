@@ -9,7 +9,8 @@
 #include "rooftile.h"
 
 /* Fills err (NULL is allowed) and returns status, so that a failing check is one line. */
-rft_status rft__error_set(rft_error *err, rft_status status, int32_t native, const char *format, ...) __attribute__((format(printf, 4, 5)));
+rft_status rft__error_set(rft_error *err, rft_status status, int32_t native, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #define RFT_FAIL(err, status, ...) return rft__error_set((err), (status), 0, __VA_ARGS__)
 #define RFT_TRY(call)                                \

@@ -42,7 +42,8 @@ static rft_status check_readable(int fd, const char *path, size_t cap, size_t *s
         return io_error(err, "read", path, errno);
     }
     if (!S_ISREG(info.st_mode)) {
-        return rft__error_set(err, RFT_E_IO, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "cannot read %s: it is not a regular file", path);
+        return rft__error_set(err, RFT_E_IO, S_ISDIR(info.st_mode) ? EISDIR : EINVAL, "cannot read %s: it is not a regular file",
+                              path);
     }
     if ((uint64_t)info.st_size > cap || (uint64_t)info.st_size >= SIZE_MAX) {
         return rft__error_set(err, RFT_E_IO, EFBIG, "cannot read %s: it has %lld bytes, more than the %zu allowed", path,
@@ -52,7 +53,8 @@ static rft_status check_readable(int fd, const char *path, size_t cap, size_t *s
     return RFT_OK;
 }
 
-static rft_status read_open(int fd, const rft__allocator *a, const char *path, size_t cap, char **data, size_t *size, rft_error *err) {
+static rft_status read_open(int fd, const rft__allocator *a, const char *path, size_t cap, char **data, size_t *size,
+                            rft_error *err) {
     RFT_TRY(check_readable(fd, path, cap, size, err));
     char *text = rft__alloc(a, *size + 1, sizeof(void *));
     if (text == NULL) {

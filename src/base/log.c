@@ -193,7 +193,8 @@ bool rft__log_enabled(const rft__log *log, rft_log_level level) {
     return wants_callback(log, level) || level <= sink.level;
 }
 
-void rft__log_event(const rft__log *log, rft_log_level level, const char *event, const char *what, double us, const char *detail_format, ...) {
+void rft__log_event(const rft__log *log, rft_log_level level, const char *event, const char *what, double us,
+                    const char *detail_format, ...) {
     if (!rft__log_enabled(log, level)) {
         return;
     }

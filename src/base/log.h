@@ -19,7 +19,7 @@ typedef struct rft__log {
 /* The cheap question before text is made: is anyone listening at this level? */
 bool rft__log_enabled(const rft__log *log, rft_log_level level);
 /* what and detail are quoted as CSV needs; us < 0: no time. */
-void rft__log_event(const rft__log *log, rft_log_level level, const char *event, const char *what, double us, const char *detail_format, ...)
-    __attribute__((format(printf, 6, 7)));
+void rft__log_event(const rft__log *log, rft_log_level level, const char *event, const char *what, double us,
+                    const char *detail_format, ...) __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -127,7 +127,8 @@ static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_erro
     return RFT_OK;
 }
 
-static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err) {
+static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream,
+                                  rft_error *err) {
     (void)stream;
     (void)err;
     rft__cpu_pack(d, w, source, data);

@@ -55,7 +55,8 @@ static inline int64_t rft__cpu_panels(const rft__matrix *w) {
 }
 
 /* Bytes from one packed panel to the next. Streams that lie a multiple of 64 KiB apart meet in the same cache sets and memory
- * channels, so such a panel is followed by 1 KiB of zeros (Emerald Rapids, f32, K = 4096, m = 1, 2 threads: 19.3 -> 25.0 GB/s). */
+ * channels, so such a panel is followed by 1 KiB of zeros (Emerald Rapids, f32, K = 4096, m = 1, 2 threads: 19.3 -> 25.0
+ * GB/s). */
 static inline int64_t rft__cpu_panel_stride(const rft__matrix *w) {
     const int64_t bytes = rft__panel_bytes(w->elem, RFT__PANEL, w->k);
     return bytes != 0 && bytes % 65536 == 0 ? bytes + 1024 : bytes;

@@ -27,7 +27,8 @@ typedef struct rft__ahead {
 
 /* One register tile over k (a multiple of KR, or the rest of a padded panel): acc[rows][16 * panels] (+)= x * w.
  * w_stride: bytes from one W panel to the next. */
-typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate, const rft__ahead *ahead);
+typedef void rft__tile_fn(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate,
+                          const rft__ahead *ahead);
 
 /* All register tiles of one pair of panel types on one ISA: tile[panels - 1][rows - 1], NULL beyond the register file. */
 typedef struct rft__family {

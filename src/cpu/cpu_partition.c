@@ -19,7 +19,8 @@ static int64_t cost(const rft__grid *g, int64_t row_steps, int m, int n) {
     return 8 * rows * units + rows + 12 * units;
 }
 
-rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split) {
+rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k,
+                         int k_split) {
     rft__grid g = {.rows = rows, .units = units, .k = k, .row_step = row_step, .k_step = k_step, .m = 1, .n = 1, .kk = 1};
     const int64_t row_steps = rft__ceil_div(rows, row_step);
     int64_t best = INT64_MAX;

@@ -21,7 +21,8 @@ typedef struct rft__part {
 
 /* The grid of at most `threads` parts with the least time in the longest part. k is split only when k_split says so and rows
  * and units are too few for the threads; each k part then has at least min_k. */
-rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k, int k_split);
+rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k,
+                         int k_split);
 int rft__grid_parts(const rft__grid *g);
 rft__part rft__grid_part(const rft__grid *g, int i); /* 0 <= i < parts; may be empty */
 

@@ -48,7 +48,8 @@ static double measured = 0.0;
 static pthread_once_t measured_once = PTHREAD_ONCE_INIT;
 
 static void measure(void) {
-    static _Alignas(64) float x[RATE_K * RFT__MAX_ROWS], w[RATE_K * RFT__PANEL * RFT__MAX_PANELS], acc[RFT__MAX_ROWS * RFT__PANEL * RFT__MAX_PANELS];
+    static _Alignas(64) float x[RATE_K * RFT__MAX_ROWS], w[RATE_K * RFT__PANEL * RFT__MAX_PANELS],
+        acc[RFT__MAX_ROWS * RFT__PANEL * RFT__MAX_PANELS];
     const rft__cpu_kernel *dot = largest(RFT_BF16, RFT_BF16), *fma = largest(RFT_F32, RFT_F32);
     measured = dot != NULL ? rate(dot, x, w, acc) / rate(fma, x, w, acc) : 0.0;
 }

@@ -24,8 +24,8 @@ static rft__topology discover(void) {
     }
     if (hwloc_topology_load(t) == 0) {
         const int nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        found = (rft__topology){cache_size(t, HWLOC_OBJ_L1CACHE), cache_size(t, HWLOC_OBJ_L2CACHE), cache_size(t, HWLOC_OBJ_L3CACHE),
-                                nodes > 0 ? nodes : 1};
+        found = (rft__topology){cache_size(t, HWLOC_OBJ_L1CACHE), cache_size(t, HWLOC_OBJ_L2CACHE),
+                                cache_size(t, HWLOC_OBJ_L3CACHE), nodes > 0 ? nodes : 1};
     }
     hwloc_topology_destroy(t);
     return found;
@@ -37,7 +37,8 @@ static uint64_t cache_size(int name) {
 }
 
 static rft__topology discover(void) {
-    return (rft__topology){cache_size(_SC_LEVEL1_DCACHE_SIZE), cache_size(_SC_LEVEL2_CACHE_SIZE), cache_size(_SC_LEVEL3_CACHE_SIZE), 1};
+    return (rft__topology){cache_size(_SC_LEVEL1_DCACHE_SIZE), cache_size(_SC_LEVEL2_CACHE_SIZE),
+                           cache_size(_SC_LEVEL3_CACHE_SIZE), 1};
 }
 #endif
 

@@ -16,9 +16,13 @@
 #undef KERNEL
 
 static const rft__cpu_kernel kernels[] = {
-#define KERNEL(op, x, w, mr, nr, kr, symbol, gamma, eta)                                                                              \
-    {#op "_" #x "_" #w "_f32_" #mr "x" #nr "_" RFT_TEXT(RFT_ISA), RFT_TEXT(RFT_ISA), RFT_TYPE_##x, RFT_TYPE_##w, RFT_F32, mr, nr, kr, \
-     gamma, eta, &symbol},
+#define KERNEL(op, x, w, mr, nr, kr, symbol, gamma, eta)             \
+    {#op "_" #x "_" #w "_f32_" #mr "x" #nr "_" RFT_TEXT(RFT_ISA),    \
+     RFT_TEXT(RFT_ISA),                                              \
+     RFT_TYPE_##x,                                                   \
+     RFT_TYPE_##w,                                                   \
+     RFT_F32,                                                        \
+     mr, nr, kr, gamma, eta, &symbol},
 #include RFT_KERNELS
 #undef KERNEL
 };

@@ -30,11 +30,10 @@
 #define RFT_ROWS_9(F, t, p) RFT_ROWS_8(F, t, p) F(t, p, 9)
 #define RFT_ROWS_14(F, t, p) RFT_ROWS_9(F, t, p) F(t, p, 10) F(t, p, 11) F(t, p, 12) F(t, p, 13) F(t, p, 14)
 
-#define RFT_TILE_FUNCTION(type, p, r)                                                                                              \
-    static void tile_##type##_##r##x##p(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate,     \
-                                        const rft__ahead *ahead)                                                                   \
-    {                                                                                                                              \
-        tile_##type(r, p, k, x, w, w_stride, acc, accumulate, ahead);                                                              \
+#define RFT_TILE_FUNCTION(type, p, r)                                                                                            \
+    static void tile_##type##_##r##x##p(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate,   \
+                                        const rft__ahead *ahead) {                                                               \
+        tile_##type(r, p, k, x, w, w_stride, acc, accumulate, ahead);                                                            \
     }
 #define RFT_TILE_ENTRY(type, p, r) tile_##type##_##r##x##p,
 

@@ -45,7 +45,8 @@ typedef struct rft__backend {
 
     uint64_t (*weight_layout)(const rft__matrix *w);            /* of the packed form; 0: this W cannot be packed */
     rft_status (*weight_bytes)(const rft__matrix *w, size_t *bytes, rft_error *err); /* of the packed data behind the header */
-    rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err);
+    rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
+                              rft_error *err);
     rft_status (*weight_unpack)(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err);
 
     /* Fixes a kernel for each range of m. forced: a kernel's name, or NULL. */

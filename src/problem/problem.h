@@ -43,7 +43,8 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *desc, rft_e
 rft_status rft__problem_read(rft__problem *p, const rft_linear_desc *desc, rft_error *err);
 /* A weight descriptor inside another struct: its size must be one that fits there. name: the argument's. */
 rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_error *err);
-/* Equal problems have equal hashes; the text is one line for logs: "m=1..16 n=4096 k=4096 x=bf16 w=bf16 y=f32 layout=nt epi=bias:gelu". */
+/* Equal problems have equal hashes; the text is one line for logs:
+ * "m=1..16 n=4096 k=4096 x=bf16 w=bf16 y=f32 layout=nt epi=bias:gelu". */
 uint64_t rft__problem_hash(const rft__problem *p);
 size_t rft__problem_text(const rft__problem *p, char *buf, size_t cap);
 bool rft__problem_equal(const rft__problem *a, const rft__problem *b);

@@ -21,7 +21,8 @@ RFT_INLINE float load(rft_type type, const void *src, int64_t i) {
     }
 }
 
-RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, float *dst) {
+RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k,
+                       float *dst) {
     for (int64_t i = 0; i < k; i++) {
         for (int r = 0; r < width; r++) {
             dst[i * width + r] = r < rows ? load(type, src, r * row_stride + i * k_stride) : 0.0f;
@@ -29,7 +30,8 @@ RFT_INLINE void to_f32(rft_type type, const void *src, int64_t row_stride, int64
     }
 }
 
-RFT_INLINE void same_16(int kr, const uint16_t *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, uint16_t *dst) {
+RFT_INLINE void same_16(int kr, const uint16_t *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k,
+                        uint16_t *dst) {
     for (int64_t i = 0; i < k + k % kr; i++) {
         for (int r = 0; r < width; r++) {
             dst[(i / kr * width + r) * kr + i % kr] = r < rows && i < k ? src[r * row_stride + i * k_stride] : 0;
@@ -37,10 +39,10 @@ RFT_INLINE void same_16(int kr, const uint16_t *src, int64_t row_stride, int64_t
     }
 }
 
-#define RFT_PACK(name, body)                                                                                                 \
-    void rft__pack_##name##_ref(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) \
-    {                                                                                                                        \
-        body;                                                                                                                \
+#define RFT_PACK(name, body)                                                                                                     \
+    void rft__pack_##name##_ref(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k,           \
+                                void *dst) {                                                                                     \
+        body;                                                                                                                    \
     }
 RFT_PACK(f32, to_f32(RFT_F32, src, row_stride, k_stride, rows, width, k, dst))
 RFT_PACK(f16, to_f32(RFT_F16, src, row_stride, k_stride, rows, width, k, dst))
