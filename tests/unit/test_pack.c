@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER = 128, MOST = 200000 };
+enum { HEADER = 128, MOST = 400000 };
 
 static rft_ctx *ctx;
 static unsigned char source[MOST], expected[MOST];
@@ -39,6 +39,12 @@ static int free_all(void **state) {
 
 static int64_t panel_size(rft_type elem, int64_t k) {
     return elem == RFT_F32 ? 64 * k : elem == RFT_F16 ? 32 * k : 64 * ((k + 1) / 2);
+}
+
+/* From panel to panel. */
+static int64_t panel_stride(rft_type elem, int64_t k) {
+    const int64_t bytes = panel_size(elem, k);
+    return bytes > 0 && bytes % 65536 == 0 ? bytes + 1024 : bytes;
 }
 
 static int64_t panel_count(const rft_weight_desc *d) { return d->flags != 0 ? 2 * ((d->n / 2 + 15) / 16) : (d->n + 15) / 16; }
@@ -65,19 +71,19 @@ static int64_t place_in_source(const rft_weight_desc *d, int64_t b, int64_t n, i
 }
 
 static int64_t expect(const rft_weight_desc *d) {
-    const int64_t size = (int64_t)rft__type_size(d->elem), panel_bytes = panel_size(d->elem, d->k), panels = panel_count(d);
+    const int64_t size = (int64_t)rft__type_size(d->elem), stride = panel_stride(d->elem, d->k), panels = panel_count(d);
     memset(expected, 0, sizeof expected);
-    for (int64_t b = 0; b < d->batch; b++) {
+    for (int64_t b = 0; b < d->batch && d->k > 0; b++) {
         for (int64_t n = 0; n < d->n; n++) {
             int64_t panel, column;
             place_of_row(d, n, &panel, &column);
             for (int64_t k = 0; k < d->k; k++) {
-                memcpy(expected + (b * panels + panel) * panel_bytes + place_in_panel(d->elem, column, k),
+                memcpy(expected + (b * panels + panel) * stride + place_in_panel(d->elem, column, k),
                        source + place_in_source(d, b, n, k) * size, (size_t)size);
             }
         }
     }
-    return d->batch * panels * panel_bytes;
+    return d->batch * panels * stride;
 }
 
 /* ---- */
@@ -102,7 +108,7 @@ static double value_of(rft_type elem, const unsigned char *p) {
 static void check_unpacked(const rft_weight_desc *d, const rft_weight *weight) {
     const int64_t ld = d->k + 3;
     assert_int_equal(rft_weight_unpack(weight, unpacked, ld, NULL), RFT_OK);
-    for (int64_t b = 0; b < d->batch; b++) {
+    for (int64_t b = 0; b < d->batch && d->k > 0; b++) {
         for (int64_t n = 0; n < d->n; n++) {
             for (int64_t k = 0; k < d->k; k++) {
                 const unsigned char *p = source + place_in_source(d, b, n, k) * (int64_t)rft__type_size(d->elem);
@@ -149,6 +155,34 @@ static void test_every_byte(void **state) {
     }
 }
 
+/* Panels of a multiple of 64 KiB are followed by a gap. */
+static void test_gap(void **state) {
+    (void)state;
+    static const rft_type elems[] = {RFT_F32, RFT_F16, RFT_BF16};
+    for (int i = 0; i < 3; i++) {
+        for (int64_t more = -1; more <= 1; more++) {
+            rft_weight_desc d = rft_weight_desc_init();
+            d.elem = elems[i];
+            d.n = 18;
+            d.k = d.ld = (elems[i] == RFT_F32 ? 1024 : 2048) + more;
+            d.batch = 2;
+            d.batch_stride = d.n * d.k;
+            assert_int_equal(rft_fill_random(d.elem, source, 2 * d.batch_stride, 1, NULL), RFT_OK);
+            check(&d);
+        }
+    }
+}
+
+/* No k is no byte, however many rows: the call ends at once. */
+static void test_no_k(void **state) {
+    (void)state;
+    rft_weight_desc d = rft_weight_desc_init();
+    d.elem = RFT_BF16;
+    d.n = d.batch = (int64_t)1 << 24;
+    d.batch_stride = d.ld = 1;
+    check(&d);
+}
+
 /* The worked example of the document. */
 static void test_example(void **state) {
     (void)state;
@@ -173,6 +207,8 @@ static void test_example(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_byte),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_no_k),
         cmocka_unit_test(test_example),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);
