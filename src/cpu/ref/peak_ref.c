@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * peak_ref.c - the f32 rate of portable C: a multiplication and an addition, since the baseline of x86-64 has no FMA.
- * Called through cpu/peak.c. Twelve vectors of four, independent, so that latency does not count.
+ * See cpu/peak_body.h; called through cpu/peak.c. Vectors of four, as the baselines of x86-64 and aarch64 have.
  */
-#include "cpu/peak.h"
-#include "cpu/tile_family.h"
+typedef float vector __attribute__((vector_size(16)));
 
-enum { CHAINS = 12, LANES = 4 };
-
-typedef float vector __attribute__((vector_size(sizeof(float) * LANES)));
-
-void rft__peak_fma_f32_ref(int64_t iterations, double *flops) {
-    vector sum[CHAINS], factor = {0.5f, 0.5f, 0.5f, 0.5f}, term = {1.0f, 1.0f, 1.0f, 1.0f};
-    __asm__ volatile("" : "+m"(factor), "+m"(term)); /* values that the compiler must not know */
-    const vector f = factor, t = term;
-    RFT_UNROLL
-    for (int i = 0; i < CHAINS; i++) {
-        sum[i] = t * (float)i;
-    }
-    for (int64_t n = 0; n < iterations; n++) {
-        RFT_UNROLL
-        for (int i = 0; i < CHAINS; i++) {
-            sum[i] = sum[i] * f + t;
-        }
-    }
-    RFT_UNROLL
-    for (int i = 1; i < CHAINS; i++) {
-        sum[0] += sum[i];
-    }
-    *(volatile vector *)&factor = sum[0];
-    *flops += (double)iterations * CHAINS * LANES * 2;
-}
+#define PEAK_NAME       rft__peak_fma_f32_ref
+#define PEAK_CHAINS     12
+#define PEAK_FLOPS      (4 * 2)
+#define PEAK_SUM        vector
+#define PEAK_X          vector
+#define PEAK_HALF       ((vector){0.5f, 0.5f, 0.5f, 0.5f})
+#define PEAK_STEP(s, x) ((s) * (x) + (x))
+#include "cpu/peak_body.h"
