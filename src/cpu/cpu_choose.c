@@ -59,7 +59,8 @@ static void refuse_types(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
     const bool unpacked = p->w_dynamic || p->w.view;
     if (k->x == RFT_BF16 && (p->x != RFT_BF16 || p->w.elem != RFT_BF16)) {
-        snprintf(c->reason, sizeof c->reason, "multiplies bf16 by bf16; x is %s, w is %s", rft__type_name(p->x), rft__type_name(p->w.elem));
+        snprintf(c->reason, sizeof c->reason, "multiplies bf16 by bf16; x is %s, w is %s", rft__type_name(p->x),
+                 rft__type_name(p->w.elem));
     } else if (k->x == RFT_BF16 && p->compute == RFT_COMPUTE_F32) {
         snprintf(c->reason, sizeof c->reason, "RFT_COMPUTE_F32 asks for f32 multiplication");
     } else if (k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
@@ -124,7 +125,8 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
-    const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2, whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
+    const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2,
+                  whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
@@ -152,7 +154,8 @@ static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err
         const int n = list_candidates(c->device, &c->p, forced, end, list);
         const candidate *best = cheapest(list, n, only);
         if (best == NULL) {
-            RFT_FAIL(err, n == 0 ? RFT_E_ARG : RFT_E_UNSUPPORTED, "kernel %s %s", forced != NULL ? forced : "(any)", n == 0 ? "is no row of any level" : list[0].reason);
+            RFT_FAIL(err, n == 0 ? RFT_E_ARG : RFT_E_UNSUPPORTED, "kernel %s %s", forced != NULL ? forced : "(any)",
+                     n == 0 ? "is no row of any level" : list[0].reason);
         }
         const rft__cpu_pick pick = blocked(c->device, &c->p, best, end);
         if (c->n_range > 0 && same_pick(&c->range[c->n_range - 1].pick, &pick)) {
@@ -178,8 +181,9 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
         return s;
     }
     if (!c->forced && device->level > 0 && strcmp(c->range[0].pick.kernel->isa, "ref") == 0) {
-        snprintf(c->fallback, sizeof c->fallback, "no kernel of level %s takes x %s, w %s; the portable %s runs", rft__isa_at(device->level)->name,
-                 rft__type_name(p->x), rft__type_name(p->w.elem), c->range[0].pick.kernel->name);
+        snprintf(c->fallback, sizeof c->fallback, "no kernel of level %s takes x %s, w %s; the portable %s runs",
+                 rft__isa_at(device->level)->name, rft__type_name(p->x), rft__type_name(p->w.elem),
+                 c->range[0].pick.kernel->name);
     }
     *out = c;
     return RFT_OK;
@@ -188,7 +192,10 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
 void rft__cpu_choice_free(rft__device *device, rft__choice *choice) { rft__release(&device->allocator, choice, sizeof *choice); }
 
 static const char *source_text(rft__w_source s) {
-    return s == RFT__W_PANELS ? "reads packed panels" : s == RFT__W_DECODE ? "widens a strip of packed w at a time" : "packs a strip of w at a time";
+    static const char *const texts[] = {[RFT__W_PANELS] = "reads packed panels",
+                                        [RFT__W_DECODE] = "widens a strip of packed w at a time",
+                                        [RFT__W_PACK] = "packs a strip of w at a time"};
+    return texts[s];
 }
 
 void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
@@ -196,8 +203,9 @@ void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
     const rft__grid g = rft__cpu_grid(choice, pick, m);
     candidate list[MAX_CANDIDATES];
     const int n = list_candidates(choice->device, &choice->p, choice->forced ? pick->kernel->name : NULL, m, list);
-    rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)\n", pick->kernel->name, source_text(pick->source),
-                  (long long)pick->kc, (long long)pick->mc, (long long)pick->nc * RFT__PANEL, g.m, g.n, g.kk);
+    rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)\n", pick->kernel->name,
+                  source_text(pick->source), (long long)pick->kc, (long long)pick->mc, (long long)pick->nc * RFT__PANEL, g.m, g.n,
+                  g.kk);
     for (int i = 0; i < n; i++) {
         if (list[i].kernel == pick->kernel) {
             rft__text_add(text, "         cost %.2f cycles a k and 16 columns\n", list[i].cost);
@@ -207,7 +215,8 @@ void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
         if (list[i].reason[0] != '\0') {
             rft__text_add(text, "refused  %-42s %s\n", list[i].kernel->name, list[i].reason);
         } else if (list[i].kernel != pick->kernel) {
-            rft__text_add(text, "slower   %-42s %s; cost %.2f\n", list[i].kernel->name, source_text(list[i].source), list[i].cost);
+            rft__text_add(text, "slower   %-42s %s; cost %.2f\n", list[i].kernel->name, source_text(list[i].source),
+                          list[i].cost);
         }
     }
 }

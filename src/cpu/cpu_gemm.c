@@ -59,7 +59,8 @@ static int64_t w_bytes(const rft__cpu_pick *pick) {
 
 static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k) {
     const int64_t one_tile = (int64_t)pick->kernel->mr * pick->panels;
-    const int64_t sums = k <= pick->kc ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
+    const int64_t sums =
+        k <= pick->kc ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
     return aligned(rft__max(one_tile, sums) * RFT__PANEL * (int64_t)sizeof(float));
 }
 
@@ -80,9 +81,10 @@ static bool is_tiny(const rft__choice *c, int64_t m) {
 rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const int unit = rft__cpu_unit(&c->p.w);
     const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
-    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem)); /* neither kernel nor packed W may be cut in a pair */
-    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr, rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k,
-                          kr, 512, split);
+    /* Neither kernel nor packed W may be cut in a pair. */
+    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem));
+    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr,
+                          rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k, kr, 512, split);
 }
 
 static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
@@ -147,7 +149,8 @@ typedef struct strip {
     size_t stride; /* bytes from panel to panel */
 } strip;
 
-static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst, int64_t dst_stride) {
+static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst,
+                       int64_t dst_stride) {
     const rft__matrix *w = &j->choice->p.w;
     const int64_t size = (int64_t)rft__type_size(w->elem);
     for (int p = 0; p < panels; p++) {
@@ -227,18 +230,20 @@ static const rft__ahead nothing_ahead = {NULL, 0, -1};
 
 /* The only tile of a strip whose W comes from memory: each panel's own lines are fetched LEAD ahead, at the end the first of the
  * next strip's. (To L2: fetching into L1 costs up to 20 % on Zen 4. K = 576 gains 5 %, Emerald Rapids 10 %.) */
-static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int64_t k, int rows, const char *x, const strip *s, float *acc,
-                          bool accumulate, const strip *next) {
+static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int64_t k, int rows, const char *x, const strip *s,
+                          float *acc, bool accumulate, const strip *next) {
     enum { LEAD = 16 };
     const int64_t lead = rft__min(LEAD * kernel->kr, k), body = k - lead;
     const char *rest = s->w + rft__panel_bytes(kernel->w, RFT__PANEL, body);
-    tile(body, x, s->w, s->stride, acc, accumulate, &(rft__ahead){s->w + rft__panel_bytes(kernel->w, RFT__PANEL, lead), s->stride, 0});
+    tile(body, x, s->w, s->stride, acc, accumulate,
+         &(rft__ahead){s->w + rft__panel_bytes(kernel->w, RFT__PANEL, lead), s->stride, 0});
     tile(lead, x + rft__panel_bytes(kernel->x, rows, body), rest, s->stride, acc, true, &(rft__ahead){next->w, next->stride, 0});
 }
 
 /* What tile t of several fetches of the next strip: an equal share, spread over all of its k. */
 static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64_t t, int64_t tiles) {
-    const int64_t own = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc), all = rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, kc);
+    const int64_t own = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc),
+                  all = rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, kc);
     int64_t every = 1;
     while (all > 0 && 2 * every * all <= tiles * own) {
         every *= 2;
@@ -261,7 +266,8 @@ static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int
     for (int64_t t = 0; t < bl->tiles.count; t++) {
         const int64_t first = tile_start(&bl->tiles, t), rows = tile_start(&bl->tiles, t + 1) - first;
         float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
-        const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
+        const char *x =
+            bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
         rft__tile_fn *tile = kernel->family->tile[panels - 1][rows - 1];
         if (streams && bl->tiles.count == 1) {
             run_streaming(tile, kernel, padded, (int)rows, x, &s, acc, k > bl->k0, next);
@@ -318,7 +324,8 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
 }
 
 /* Rows row0..row1 and panels panel0..panel1 of batch b. */
-static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1, float *partial) {
+static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
+                       float *partial) {
     for (int64_t row = part->row0; row < part->row1; row += j->pick->mc) {
         const int64_t rows = rft__min(j->pick->mc, part->row1 - row);
         block bl = {.j = j,

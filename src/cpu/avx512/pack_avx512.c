@@ -12,7 +12,7 @@
 
 #include <immintrin.h>
 
-/* Elements of a row as 32-bit lanes: the first n <= 16 from p, the rest zero. A pair lane is two bf16; n counts elements / lane. */
+/* Elements of a row as 32-bit lanes: the first n <= 16 lanes from p, the rest zero. A pair lane is two bf16. */
 typedef enum { LANE_F32, LANE_F16, LANE_BF16, LANE_PAIR } lane_kind;
 
 RFT_INLINE __m512i load_lanes(lane_kind kind, const void *p, int n) {
@@ -60,7 +60,8 @@ RFT_INLINE void transpose16(__m512i r[16]) {
 }
 
 /* One block of 16 lanes of k from `rows` rows, the last with only `lanes` of them. */
-RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst, bool last) {
+RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst,
+                           bool last) {
     __m512i r[16];
     RFT_UNROLL
     for (int i = 0; i < 16; i++) {
@@ -87,12 +88,14 @@ RFT_INLINE void pack_row(lane_kind kind, const char *src, int lane_bytes, int64_
         _mm512_storeu_si512(dst + i, load_lanes(kind, src + i * lane_bytes, 16));
     }
     if (i < lanes) {
-        _mm512_mask_storeu_epi32(dst + i, (__mmask16)((1u << (lanes - i)) - 1), load_lanes(kind, src + i * lane_bytes, (int)(lanes - i)));
+        _mm512_mask_storeu_epi32(dst + i, (__mmask16)((1u << (lanes - i)) - 1),
+                                 load_lanes(kind, src + i * lane_bytes, (int)(lanes - i)));
     }
 }
 
 /* K-contiguous rows: lanes of 32 bits hold one element, or a pair. Blocks but the last are stored whole. */
-RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, int lane_bytes, int rows, int width, int64_t lanes, uint32_t *dst) {
+RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, int lane_bytes, int rows, int width, int64_t lanes,
+                          uint32_t *dst) {
     if (rows == 1 && width == 1) {
         pack_row(kind, src, lane_bytes, lanes, dst);
         return;
@@ -102,7 +105,8 @@ RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, in
         pack_block(kind, src + i * lane_bytes, row_bytes, rows, width, 16, dst + i * width, false);
     }
     for (; i < lanes; i += 16) {
-        pack_block(kind, src + i * lane_bytes, row_bytes, rows, width, lanes - i < 16 ? (int)(lanes - i) : 16, dst + i * width, true);
+        pack_block(kind, src + i * lane_bytes, row_bytes, rows, width, lanes - i < 16 ? (int)(lanes - i) : 16, dst + i * width,
+                   true);
     }
 }
 
@@ -114,8 +118,8 @@ RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, i
     }
 }
 
-RFT_INLINE void pack_f32(lane_kind kind, int size, rft__pack_fn *otherwise, const void *src, int64_t row_stride, int64_t k_stride, int rows,
-                         int width, int64_t k, void *dst) {
+RFT_INLINE void pack_f32(lane_kind kind, int size, rft__pack_fn *otherwise, const void *src, int64_t row_stride, int64_t k_stride,
+                         int rows, int width, int64_t k, void *dst) {
     if (k_stride == 1) {
         pack_rows(kind, src, row_stride * size, size, rows, width, k, dst);
     } else if (row_stride == 1) {
@@ -148,11 +152,13 @@ static void pair_columns(const char *src, int64_t k_bytes, int rows, int width, 
     }
 }
 
-void rft__pack_same_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k, void *dst) {
+void rft__pack_same_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride, int rows, int width, int64_t k,
+                                void *dst) {
     if (k_stride == 1) {
         pack_rows(LANE_PAIR, src, row_stride * 2, 4, rows, width, k / 2, dst);
         if (k % 2 != 0) {
-            rft__pack_same_bf16_ref((const uint16_t *)src + (k - 1), row_stride, k_stride, rows, width, 1, (uint32_t *)dst + k / 2 * width);
+            rft__pack_same_bf16_ref((const uint16_t *)src + (k - 1), row_stride, k_stride, rows, width, 1,
+                                    (uint32_t *)dst + k / 2 * width);
         }
     } else if (row_stride == 1) {
         pair_columns(src, k_stride * 2, rows, width, k, dst);

@@ -13,8 +13,8 @@
 
 typedef __m512 rft__acc[RFT__MAX_ROWS][RFT__MAX_PANELS];
 
-RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                         const rft__ahead *ahead) {
+RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const char *w, size_t w_stride, float *acc,
+                         bool accumulate, const rft__ahead *ahead) {
     const char *next = ahead->w;
     rft__acc c;
     RFT_UNROLL
