@@ -64,8 +64,10 @@ static bool read_parameters(const epi_name *name, const char *text, rft_epi_op *
         return false;
     float first = strtof(text, &end);
     *(name->parameters < 0 ? &op->beta : &op->alpha) = first;
-    if (name->parameters == 2 && *end == '/')
-        op->beta = strtof(end + 1, &end);
+    if (end != text && name->parameters == 2 && *end == '/') {
+        text = end + 1;
+        op->beta = strtof(text, &end);
+    }
     return end != text && *end == '\0';
 }
 
@@ -88,14 +90,15 @@ static bool read_op(char *text, uint32_t index, rft_epi_op *op, char why[CLI_WHY
 }
 
 bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]) {
-    char copy[CLI_EPI_TEXT], *rest = copy, *item;
+    char copy[CLI_EPI_TEXT], *rest, *item;
     *out = (epilogue){0};
     if (strlen(text) >= sizeof copy) {
         snprintf(why, CLI_WHY, "the list is longer than %d characters", CLI_EPI_TEXT - 1);
         return false;
     }
-    strcpy(copy, strcmp(text, "none") == 0 ? "" : text);
-    while ((item = strsep(&rest, ":,")) != NULL && *copy) {
+    strcpy(copy, text);
+    rest = *text == '\0' || strcmp(text, "none") == 0 ? NULL : copy;
+    while ((item = strsep(&rest, ":,")) != NULL) {
         if (out->n_op == RFT_MAX_EPI) {
             snprintf(why, CLI_WHY, "more than %d ops", RFT_MAX_EPI);
             return false;

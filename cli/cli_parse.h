@@ -33,6 +33,7 @@ typedef struct epilogue { /* op i that has an operand uses operand i of the run 
     char text[CLI_EPI_TEXT]; /* "none", "bias:gelu_tanh", ... */
 } epilogue;
 
+#define CLI_MAX_THREADS 1024 /* of a context */
 bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out, char why[CLI_WHY]);
 bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]);
 /* "1,16,512", "1..64", and mixtures. */

@@ -178,7 +178,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         o->json = true;
         return 0;
     case 'T':
-        if (!parse_int(arg, 1, 4096, &o->threads, why))
+        if (!parse_int(arg, 1, CLI_MAX_THREADS, &o->threads, why))
             argp_error(state, "--threads: %s", why);
         return 0;
     case 's':

@@ -68,7 +68,7 @@ static bool read_count(const char *text, int64_t max, int64_t *out, char why[CLI
 
 static bool read_threads(const char *text, uint32_t *out, char why[CLI_WHY]) {
     int64_t value;
-    bool good = read_count(text, 4096, &value, why);
+    bool good = read_count(text, CLI_MAX_THREADS, &value, why);
     *out = good ? (uint32_t)value : 0;
     return good;
 }

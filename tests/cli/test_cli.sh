@@ -66,6 +66,9 @@ test_usage() {
     complains "--layout: 'nx'"
     run 2 bench -n 16 -k 16 --epi bias:frob
     complains "--epi: 'frob'"
+    run 2 bench -n 16 -k 16 --epi :bias
+    run 2 bench -n 16 -k 16 --epi clamp=-1/
+    run 2 bench -n 16 -k 16 --threads 1025
     run 2 bench -n 16 -k 16 --threads 0
     complains "--threads: '0'"
     run 2 bench -n 16 -k 16 --dynamic --view
