@@ -48,8 +48,8 @@ void epilogue_text(epilogue *e);
 bool op_is_glu(const rft_epi_op *op); /* halves the columns */
 bool epilogue_is_glu(const epilogue *e);
 /* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "x TYPE", "w TYPE" and "y TYPE" for the whole file, and
- * "# comment". m_default serves where a line names no m. */
-bool read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]);
+ * "# comment". m_default serves where a line names no m. The result is an exit code; `why` says what is wrong. */
+int read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]);
 void shapes_free(shape_list *list);
 void list_free(int_list *list);
 int_list list_copy(const int_list *list);

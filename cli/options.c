@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum key {
     KEY_DEVICE = 256, KEY_SHAPES, KEY_X, KEY_W, KEY_Y, KEY_LAYOUT, KEY_EPI, KEY_UNFUSED, KEY_THREADS, KEY_COLD, KEY_WARM,
@@ -153,10 +152,10 @@ static void add_shapes(run_options *o, const int_list *m) {
 
 static int load_shapes(run_options *o, const int_list *m_default) {
     char why[CLI_WHY];
-    if (read_shapes(o->shapes_file, o->m.n ? &o->m : NULL, m_default, &o->shapes, why))
-        return CLI_OK;
-    cli_message("--shapes: %s", why);
-    return access(o->shapes_file, R_OK) ? CLI_IO : CLI_USAGE;
+    int code = read_shapes(o->shapes_file, o->m.n ? &o->m : NULL, m_default, &o->shapes, why);
+    if (code != CLI_OK)
+        cli_message("--shapes: %s", why);
+    return code;
 }
 
 static int check_pairs(const run_options *o) {

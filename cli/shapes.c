@@ -88,16 +88,18 @@ static bool read_all(FILE *file, reader *r, const char *path, char why[CLI_WHY])
     return good && r->out->n > 0;
 }
 
-bool read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]) {
+int read_shapes(const char *path, const int_list *m_override, const int_list *m_default, shape_list *out, char why[CLI_WHY]) {
     reader r = {.m_override = m_override, .m = list_copy(m_default), .out = out};
     FILE *file = fopen(path, "r");
-    if (!file)
-        snprintf(why, CLI_WHY, "cannot open '%.80s': %s", path, strerror(errno));
-    bool good = file && read_all(file, &r, path, why);
+    int code = file && read_all(file, &r, path, why) ? CLI_OK : CLI_USAGE;
+    if (!file || ferror(file)) { /* a folder opens, and fails at the first read */
+        snprintf(why, CLI_WHY, "cannot read '%.80s': %s", path, strerror(errno));
+        code = CLI_IO;
+    }
     if (file)
         fclose(file);
     list_free(&r.m);
-    return good;
+    return code;
 }
 
 void shapes_free(shape_list *list) {

@@ -152,6 +152,8 @@ test_shapes() {
     run 2 explain --shapes "$work/shapes"
     run 4 explain --shapes "$work/missing"
     complains 'missing'
+    run 4 explain --shapes "$work"
+    complains 'directory'
     run 2 explain --shapes "$work/shapes" -n 3 -k 3
 }
 
