@@ -25,7 +25,7 @@ typedef struct answer {
     rft_work work;
     rft_bound bound;
     bool has_bound;
-    char kernel[96]; /* "" for another machine: the text names it */
+    char kernel[96];
     char text[TEXT_BYTES];
 } answer;
 
@@ -47,6 +47,9 @@ static int ask_profile(const explainer *e, answer *a) {
     size_t length;
     if (rft_explain_machine(&e->machine, &a->desc, a->m, e->threads, a->text, sizeof a->text, &length, &err) != RFT_OK)
         return cli_failed(&err, "explain");
+    const char *taken = strstr(a->text, "\ntaken ");
+    if (taken)
+        sscanf(taken, " taken %95s", a->kernel);
     return CLI_OK;
 }
 
@@ -111,6 +114,10 @@ static int open_explainer(explainer *e) {
     rft_device_info device = {.struct_size = sizeof device};
     e->machine.struct_size = sizeof e->machine;
     e->threads = e->o->threads;
+    if (e->o->profile && (e->o->kernel || e->o->isa)) {
+        cli_message("%s: with --profile the choice is that machine's own", e->o->kernel ? "--kernel" : "--isa");
+        return CLI_USAGE;
+    }
     if (e->o->profile) {
         if (rft_machine_load(e->o->profile, &e->machine, &err) != RFT_OK)
             return cli_failed(&err, "--profile");

@@ -180,6 +180,10 @@ test_roofline() {
     run 0 roofline --seconds 0.3 --threads 1 --output "$work/one.json" --json
     run 0 explain -m 1 -n 64 -k 64 --profile "$work/one.json"
     says 'bound'
+    run 0 explain -m 1 -n 64 -k 64 --profile "$work/one.json" --json
+    says '"kernel":"g'
+    run 2 explain -m 1 -n 64 -k 64 --profile "$work/one.json" --isa ref
+    complains '--isa'
     printf '{"rooftile_profile": 1' >"$work/damaged.json"
     run 4 explain -m 1 -n 64 -k 64 --profile "$work/damaged.json"
     run 4 roofline --show "$work/missing.json"
