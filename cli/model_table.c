@@ -167,7 +167,7 @@ void model_json(const model_report *r) {
         json_decref(layer);
         json_print(object);
     }
-    json_print(json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", r->file, "architecture",
+    json_print(json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", json_text(r->file), "architecture",
                          r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops", r->cost.flops,
                          "flops_per_token", r->cost.flops_per_token, "weight_bytes", (json_int_t)r->cost.weight_bytes,
                          "run_bytes", t.run_bytes, "bound_us", t.bounded ? json_real(t.bound_us) : json_null(), "us",

@@ -5,12 +5,28 @@
  */
 #include "out_json.h"
 
+#include "cli.h"
+
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* NaN and Inf have no JSON form. */
 static json_t *known(double v, bool is_known) {
     json_t *number = is_known ? json_real(v) : NULL;
     return number ? number : json_null();
+}
+
+json_t *json_text(const char *text) {
+    json_t *string = text ? json_string(text) : json_null();
+    if (string)
+        return string;
+    char *copy = cli_alloc(strlen(text) + 1, 1);
+    for (size_t i = 0; text[i]; i++)
+        copy[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
 }
 
 static json_t *peers_of(const bench_row *row) {

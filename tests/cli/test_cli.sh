@@ -203,6 +203,9 @@ JSON
     says '"layer":"attn_q"'
     says '"m":16'
     says '"totals"'
+    cp "$work/config.json" "$work/"$'\377.json'
+    run 0 model "$work/"$'\377.json' --json
+    says '"totals":.*\?\.json'
     run 0 model "$work/config.json" --run "${quick[@]}"
     says 'measured'
     says 'random ones were run'
