@@ -14,6 +14,7 @@
 #define SETTLE_SECONDS  0.1
 #define SLICE_NS        500000L
 #define MOST_SAMPLES    1000 /* in one turn */
+#define MOST_OVERRUN    4    /* times its share of time, where other work slows calls far below the fastest one */
 
 static double clock_seconds(clockid_t id) {
     struct timespec t;
@@ -74,16 +75,18 @@ static void calibrate(contender *c, double turn_seconds) {
 }
 
 /* Calls before the first sample of a turn wake the threads and refill what the contender before has displaced. */
-static void take_turn(contender *c, int64_t round) {
+static void take_turn(contender *c, int64_t round, double seconds) {
     settle();
     time_sample(c);
-    double *first = c->sample + c->n_sample;
-    for (int64_t i = 0; i < c->turn; i++)
+    const double *first = c->sample + c->n_sample;
+    const double end = now_seconds() + MOST_OVERRUN * seconds;
+    int64_t n = 0;
+    for (; n < c->turn && (n == 0 || now_seconds() < end); n++)
         c->sample[c->n_sample++] = time_sample(c);
-    double *copy = cli_alloc((size_t)c->turn, sizeof *copy);
-    for (int64_t i = 0; i < c->turn; i++)
+    double *copy = cli_alloc((size_t)n, sizeof *copy);
+    for (int64_t i = 0; i < n; i++)
         copy[i] = first[i];
-    c->round[round] = median_of(copy, c->turn);
+    c->round[round] = median_of(copy, n);
     free(copy);
 }
 
@@ -106,7 +109,7 @@ void measure(contender *c, int n, int64_t rounds, double seconds) {
     }
     for (int64_t round = 0; round < rounds; round++)
         for (int j = 0; j < n; j++)
-            take_turn(&c[j], round);
+            take_turn(&c[j], round, seconds / (double)rounds);
     for (int j = 0; j < n; j++)
         summarise(&c[j], &c[0], rounds);
     for (int j = 0; j < n; j++) {

@@ -19,7 +19,7 @@ typedef struct contender {
     int64_t calls;             /* so far, the i of the next call */
     int64_t batch;             /* calls in one sample */
     double *sample, *round;    /* seconds a call; medians of rounds */
-    int64_t n_sample, turn;    /* turn: samples in one round */
+    int64_t n_sample, turn;    /* turn: most samples in one round */
 } contender;
 
 double now_seconds(void);

@@ -23,7 +23,7 @@ fail() {
 run() {
     local want=$1 got
     shift
-    timeout 60 "$tool" "$@" >"$work/out" 2>"$work/err"
+    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
     got=$?
     if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
 }
