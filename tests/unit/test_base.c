@@ -71,6 +71,13 @@ static void error_is_filled(void **state) {
     assert_string_equal(err.message, "in front: k = 7");
 }
 
+static void errors_hold_no_control_characters(void **state) {
+    (void)state;
+    rft_error err;
+    rft__error_set(&err, RFT_E_ARG, 0, "name = '%s'", "a\x1b[31m\nb\x7f");
+    assert_string_equal(err.message, "name = 'a?[31m?b?'");
+}
+
 static void long_error_is_cut(void **state) {
     (void)state;
     rft_error err;
@@ -531,6 +538,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_names),
         cmocka_unit_test(error_is_filled),
+        cmocka_unit_test(errors_hold_no_control_characters),
         cmocka_unit_test(long_error_is_cut),
         cmocka_unit_test(overflow_is_seen),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
