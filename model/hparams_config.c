@@ -118,6 +118,16 @@ static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err
     return read_size(root, "max_position_embeddings", false, &h->context, err);
 }
 
+/* The epilogue of ffn_gate is silu, which all the families here have; a config that says otherwise is another model. */
+static rft_status check_activation(const json_t *root, rft_error *err) {
+    const char *name = "silu";
+    RFT_TRY(read_string(root, "hidden_act", &name, err));
+    if (strcmp(name, "silu") != 0 && strcmp(name, "swish") != 0) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "hidden_act = '%.40s': only silu is supported", name);
+    }
+    return RFT_OK;
+}
+
 static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *err) {
     h->tied = h->arch->tied;
     RFT_TRY(read_bool(root, "tie_word_embeddings", &h->tied, err));
@@ -130,6 +140,7 @@ static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err)
     RFT_TRY(read_arch(root, h, err));
     RFT_TRY(refuse_experts(root, err));
     RFT_TRY(refuse_quantised(root, err));
+    RFT_TRY(check_activation(root, err));
     RFT_TRY(read_type(root, h, err));
     RFT_TRY(read_sizes(root, h, err));
     RFT_TRY(read_switches(root, h, err));
