@@ -102,10 +102,22 @@ static rft_status open_device(rft_ctx *ctx, const rft_ctx_options *o, int ordina
     return RFT_OK;
 }
 
+static void warn_of_threads(const rft_ctx *ctx) {
+    const char *const text = rft__env_text("RFT_NUM_THREADS");
+    int64_t threads = 0;
+    if (text != NULL && !rft__env_count("RFT_NUM_THREADS", RFT_MAX_THREADS, &threads)) {
+        rft__log_event(&ctx->log, RFT_LOG_WARN, "environment", "RFT_NUM_THREADS", -1, "ignored: %s is not a whole number in 1..%d",
+                       text, RFT_MAX_THREADS);
+    }
+}
+
 static rft_status fill(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft_machine *as, uint32_t threads,
                        rft_error *err) {
     ctx->log = (rft__log){.callback = o->log, .user = o->user, .level = o->log_level};
     ctx->strict = (o->flags & RFT_CTX_STRICT) || (as == NULL && rft__env_flag("RFT_STRICT"));
+    if (o->threads == 0 && as == NULL) {
+        warn_of_threads(ctx);
+    }
     RFT_TRY(load_profile(ctx, o, as, err));
     RFT_TRY(open_device(ctx, o, ordinal, as, threads, err));
     if (!rft__plan_cache_init(&ctx->cache)) {
