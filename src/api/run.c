@@ -27,13 +27,14 @@ static rft_status check_extent(const extent *e, int64_t *ld, int64_t *batch_stri
     *ld = *ld != 0 ? *ld : rft__max(1, e->row);
     int64_t dense = 0, span = 0;
     bool overflows = rft__mul_overflows(e->rows, *ld, &dense);
-    *batch_stride = *batch_stride != 0 ? *batch_stride : dense;
-    overflows = overflows || rft__mul_overflows(*batch_stride, e->batch, &span) || rft__add_overflows(span, dense, &span) ||
+    const int64_t stride = *batch_stride != 0 ? *batch_stride : dense;
+    overflows = overflows || rft__mul_overflows(stride, e->batch, &span) || rft__add_overflows(span, dense, &span) ||
                 rft__mul_overflows(span, 8, &span);
     if (overflows) {
         RFT_FAIL(err, RFT_E_ARG, "args.ld%s = %lld, args.%s_batch_stride = %lld: the matrix overflows 2^63 bytes", e->name,
                  (long long)*ld, e->name, (long long)*batch_stride);
     }
+    *batch_stride = stride;
     return RFT_OK;
 }
 
