@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * team.c - see team.h. Workers spin for about 50 us for the next job, then sleep.
- * Invariant: `next` hands out each index once; a job is over when `left` reaches 0.
+ * Invariant: `next` hands out each index once; a job is over when the caller finds none left and `inside` is 0.
  */
 #define _GNU_SOURCE
 #include "team.h"
@@ -25,7 +25,7 @@ struct team {
     void (*task)(void *arg, int i);
     void *arg;
     int n;
-    atomic_int next, left, inside; /* inside: workers that may read the job */
+    atomic_int next, inside; /* inside: workers that may read the job */
 };
 
 static void relax(void) {
@@ -36,10 +36,8 @@ static void relax(void) {
 
 static void work(team *t) {
     int i;
-    while ((i = atomic_fetch_add(&t->next, 1)) < t->n) {
+    while ((i = atomic_fetch_add(&t->next, 1)) < t->n)
         t->task(t->arg, i);
-        atomic_fetch_sub(&t->left, 1);
-    }
 }
 
 static unsigned wait_for_job(team *t, unsigned seen) {
@@ -74,8 +72,8 @@ static void announce(team *t) {
     pthread_mutex_unlock(&t->lock);
 }
 
-static void wait_zero(atomic_int *count) {
-    for (int spin = 0; atomic_load(count) > 0; spin++)
+static void wait_for_workers(team *t) {
+    for (int spin = 0; atomic_load(&t->inside) > 0; spin++)
         if (spin < SPINS)
             relax();
         else
@@ -87,13 +85,11 @@ void team_for(void *user, int n, void (*task)(void *arg, int i), void *arg) {
     t->task = task;
     t->arg = arg;
     t->n = n;
-    atomic_store(&t->left, n);
     atomic_store(&t->next, 0);
     atomic_store(&t->inside, t->n_worker);
     announce(t);
     work(t);
-    wait_zero(&t->left);
-    wait_zero(&t->inside);
+    wait_for_workers(t);
 }
 
 static int core_count(void) {
