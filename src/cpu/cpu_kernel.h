@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-enum { RFT__PANEL = 16, RFT__MAX_ROWS = 16, RFT__MAX_PANELS = 4 };
+enum { RFT__PANEL = RFT__EPI_SEGMENT, RFT__MAX_ROWS = RFT__EPI_MAX_ROWS, RFT__MAX_PANELS = RFT__EPI_MAX_SEGMENTS };
 
 /* Packed W that a later call will read, to be fetched to L2 meanwhile: with every (mask + 1)-th 64 bytes of a W panel one line
  * of each panel at `w`, `stride` apart. It need not be readable. mask -1: hardly ever. */

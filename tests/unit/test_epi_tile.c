@@ -289,7 +289,7 @@ static void for_shapes(scene *s, rft_type operand_type) {
         for (int y = 0; y < 3; y++) {
             s->n = s->glu ? 2 * ragged[i] : ragged[i];
             s->y = types[y];
-            s->rows = i % 3 == 0 ? 14 : i % 3 == 1 ? 4 : 32;
+            s->rows = i % 3 == 0 ? 14 : i % 3 == 1 ? 4 : RFT__EPI_MAX_ROWS;
             s->segments = s->glu ? (i % 2 ? 2 : 4) : 1 + (int)(i % 4);
             for (uint32_t j = 0; j < s->n_op; j++) {
                 s->op[j].type = s->op[j].type ? operand_type : 0;
