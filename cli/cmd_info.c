@@ -36,7 +36,8 @@ static void print_env(bool json) {
     for (size_t i = 0; i < N_VARIABLES; i++) {
         const char *value = getenv(variables[i].name);
         if (json)
-            json_print(json_pack("{s:s, s:s, s:o}", "env", variables[i].name, "what", variables[i].what, "value", json_text(value)));
+            json_print(json_pack("{s:s, s:s, s:o}", "env", variables[i].name, "what", variables[i].what, "value",
+                                 json_text(value)));
         else
             printf("  %-16s %-12s %s\n", variables[i].name, value ? value : "-", variables[i].what);
     }

@@ -106,8 +106,8 @@ static void warn_of_threads(const rft_ctx *ctx) {
     const char *const text = rft__env_text("RFT_NUM_THREADS");
     int64_t threads = 0;
     if (text != NULL && !rft__env_count("RFT_NUM_THREADS", RFT_MAX_THREADS, &threads)) {
-        rft__log_event(&ctx->log, RFT_LOG_WARN, "environment", "RFT_NUM_THREADS", -1, "ignored: %s is not a whole number in 1..%d",
-                       text, RFT_MAX_THREADS);
+        rft__log_event(&ctx->log, RFT_LOG_WARN, "environment", "RFT_NUM_THREADS", -1,
+                       "ignored: %s is not a whole number in 1..%d", text, RFT_MAX_THREADS);
     }
 }
 

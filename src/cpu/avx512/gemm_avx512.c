@@ -59,8 +59,8 @@ RFT_INLINE void fetch(int panels, int64_t line, int64_t mask, const char **ahead
     }
 }
 
-RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                         const rft__ahead *ahead) {
+RFT_INLINE void tile_f32(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc,
+                         bool accumulate, const rft__ahead *ahead) {
     const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
@@ -87,8 +87,8 @@ RFT_INLINE void step_f16(rft__acc c, int rows, int panels, const float *x, const
     step(c, rows, panels, x, wk);
 }
 
-RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                         const rft__ahead *ahead) {
+RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc,
+                         bool accumulate, const rft__ahead *ahead) {
     const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
@@ -108,8 +108,8 @@ RFT_INLINE void tile_f16(int rows, int panels, int64_t k, const float *x, const 
 
 /* A lane of a bf16 panel holds k in its low half and k + 1 in its high half: f32 by a shift and by a masked
  * load (which the compiler cannot merge with the first load, and so spill; no register holds a mask constant). */
-RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc, bool accumulate,
-                         const rft__ahead *ahead) {
+RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const char *w, size_t w_stride, float *acc,
+                          bool accumulate, const rft__ahead *ahead) {
     const char *next = ahead->w;
     rft__acc c;
     load_acc(c, rows, panels, acc, accumulate);
