@@ -5,10 +5,10 @@
  *
  *     sum over row tiles of (max(r p, r + p) + 1 + widen p) / p  +  (tiles - 1) (p - 1) / 2  +  4 where a strip is widened first
  *
- * for tiles of r rows and p panels: r p FMAs, r + p loads, one step of the loop, half a cycle to widen a 16-bit vector in
- * registers; each further tile reads the strip again, which wide strips feel more (f32, 2048 x 2048, one Zen 4 core, us:
- * m = 9 9x48 710, 14x32 766, 6x64 982; m = 10 1114, 811, 962; m = 19 1577, 1427, 1734). bf16 dot kernels divide by their
- * measured rate. Memory time is equal for all and left out.
+ * for tiles of r rows and p panels: r p FMAs, r + p loads, one step of the loop, half a cycle to widen a bf16 vector in
+ * registers and one for f16 (two operations on the FMA ports of Intel). Each further tile reads the strip again, which wide
+ * strips feel more (f32, 2048 x 2048, one Zen 4 core, us: m = 9 9x48 710, 14x32 766, 6x64 982; m = 10 1114, 811, 962; m = 19
+ * 1577, 1427, 1734). bf16 dot kernels divide by their measured rate. Memory time is equal for all and left out.
  */
 #include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
@@ -32,7 +32,7 @@ static double cost_at(const rft__device *d, const rft__problem *p, const candida
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
     const bool dot = k->x == RFT_BF16;
-    const double widen = !dot && c->source == RFT__W_PANELS && p->w.elem != RFT_F32 ? 0.5 * c->panels : 0.0;
+    const double widen = !dot && c->source == RFT__W_PANELS && p->w.elem != RFT_F32 ? (p->w.elem == RFT_F16 ? 1.0 : 0.5) * c->panels : 0.0;
     double cycles = 0.0;
     for (int tall_one = 0; tall_one < 2; tall_one++) {
         const double r = (double)(rows + tall_one), n = c->panels, count = (double)(tall_one ? tall : tiles - tall);
