@@ -27,6 +27,7 @@ int64_t rft__cpu_packed_bytes(const rft__matrix *w) { return rft__cpu_panels(w) 
 
 typedef struct pack_job {
     const rft__device *device;
+    int parts;
     const rft__matrix *w;
     const char *source;
     char *data;
@@ -49,7 +50,7 @@ static void pack_slab(void *arg, int i) {
     const pack_job *job = arg;
     const int unit = rft__cpu_unit(job->w);
     const int64_t units = rft__cpu_panels(job->w) / unit * job->w->batch;
-    const rft__grid g = {.units = units, .m = 1, .n = job->device->threads, .kk = 1, .row_step = 1, .k_step = 1};
+    const rft__grid g = {.units = units, .m = 1, .n = job->parts, .kk = 1, .row_step = 1, .k_step = 1};
     const rft__part part = rft__grid_part(&g, i);
     for (int64_t p = part.unit0 * unit; p < part.unit1 * unit; p++) {
         pack_panel(job, p);
@@ -57,14 +58,13 @@ static void pack_slab(void *arg, int i) {
 }
 
 void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data) {
-    if (rft__cpu_packed_bytes(w) == 0) {
+    const int64_t bytes = rft__cpu_packed_bytes(w);
+    if (bytes == 0) {
         return; /* without K any number of panels, up to 2^63 columns' worth, takes no bytes */
     }
-    pack_job job = {device, w, source, data};
-    if (w->k == 0) { /* no byte to write, however many rows */
-        return;
-    }
-    rft__pool_run(device->pool, device->threads, pack_slab, &job);
+    enum { WORTH_THREADS = 64 << 10 };
+    pack_job job = {device, bytes < WORTH_THREADS ? 1 : device->threads, w, source, data};
+    rft__pool_run(device->pool, job.parts, pack_slab, &job);
 }
 
 /* A view is W as its owner stores it. */
