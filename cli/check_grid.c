@@ -40,6 +40,17 @@ static rft_type any_type(dice *d) {
     return types[roll(d, 3)];
 }
 
+/* Kernels that read W where it lies say so in their op, and serve one order of it. */
+static void read_in_place(check_problem *p, const rft_kernel_info *native, uint64_t how) {
+    bool rows = native && strncmp(native->name, "dot_", 4) == 0, columns = native && strncmp(native->name, "axpy_", 5) == 0;
+    if (!rows && !columns)
+        return;
+    p->w = native->w;
+    p->w_order = rows ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    p->dynamic = how % 2;
+    p->view = !p->dynamic;
+}
+
 /* Problem number `index`; `native`: mostly the types that the kernel's loop reads. */
 static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
     char why[CLI_WHY];
@@ -53,6 +64,7 @@ static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
     uint64_t how = roll(d, 8);
     p->dynamic = how == 0;
     p->view = how == 1;
+    read_in_place(p, native, how);
     p->threads = roll(d, 3) ? 3 : 1;
     parse_epilogue(grid_epilogues[roll(d, COUNT(grid_epilogues))], &p->epi, why);
     if (epilogue_is_glu(&p->epi))

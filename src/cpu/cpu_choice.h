@@ -9,11 +9,12 @@
 #include "cpu/cpu_device.h"
 #include "cpu/cpu_partition.h"
 
-/* Where the kernel's W panels come from. */
+/* Where the kernel's W comes from. */
 typedef enum rft__w_source {
     RFT__W_PANELS, /* packed W as it is */
     RFT__W_DECODE, /* packed W, a strip at a time widened to f32 panels that all row tiles then share */
-    RFT__W_PACK    /* a view or dynamic W, a strip at a time packed into panels of the kernel's type */
+    RFT__W_PACK,   /* a view or dynamic W, a strip at a time packed into panels of the kernel's type */
+    RFT__W_IN_PLACE /* a view or dynamic W, read where it lies */
 } rft__w_source;
 
 typedef struct rft__cpu_pick {

@@ -3,12 +3,16 @@
  * cpu_choose.c - which kernel row serves each m: a list of candidates, each refused with a reason or given a cost, and the
  * least cost taken. The same list is what explain prints. Costs are cycles a k and panel on a core with one FMA a cycle:
  *
- *     sum over row tiles of (max(r p, r + p) + 1 + widen p) / p  +  (tiles - 1) (p - 1) / 2  +  4 where a strip is widened first
+ *     sum over row tiles of (max(r p, r + p) + 1 + widen p) / p  +  (tiles - 1) (p - 1) / 2
+ *     + 4 where a strip is widened first, 12 where it is packed first
  *
  * for tiles of r rows and p panels: r p FMAs, r + p loads, one step of the loop, half a cycle to widen a bf16 vector in
  * registers and one for f16 (two operations on the FMA ports of Intel). Each further tile reads the strip again, which wide
  * strips feel more (f32, 2048 x 2048, one Zen 4 core, us: m = 9 9x48 710, 14x32 766, 6x64 982; m = 10 1114, 811, 962; m = 19
- * 1577, 1427, 1734). bf16 dot kernels divide by their measured rate. Memory time is equal for all and left out.
+ * 1577, 1427, 1734). Kernels of rows read 4 columns at a time, so their tiles are 4 wide. vdpbf16ps kernels divide by their
+ * measured rate. Memory time is equal for all and left out, but that no product runs while a strip is packed (us at run time
+ * for f32, bf16, f16: K-contiguous w at m = 1 packed 1280, 540, 870, in place 540, 275, 325; at m = 48 4560, 2280, 4180 and
+ * 3920, 2010, 3750; MN-contiguous w at m = 16 2550, 1480, 2080 and 1640, 1430, 1420).
  */
 #include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
@@ -24,35 +28,60 @@ typedef struct candidate {
     char reason[120]; /* why refused; empty: allowed at `cost` */
 } candidate;
 
-enum { MAX_CANDIDATES = 64 };
+enum { MAX_CANDIDATES = 128 };
+
+/* Kernels of columns: bytes of one column in a pass over k, and most panels in a chunk. */
+enum { IN_PLACE_K_BYTES = 32, IN_PLACE_PANELS = 128 };
 
 static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
-    const bool dot = k->x == RFT_BF16;
-    const double widen = !dot && c->source == RFT__W_PANELS && p->w.elem != RFT_F32 ? (p->w.elem == RFT_F16 ? 1.0 : 0.5) * c->panels : 0.0;
+    const bool dot = k->x == RFT_BF16, in_registers = c->source == RFT__W_PANELS || c->source == RFT__W_IN_PLACE;
+    const int panels = k->form == RFT__FORM_ROWS ? 4 : c->panels;
+    const double widen = !dot && in_registers && p->w.elem != RFT_F32 ? (p->w.elem == RFT_F16 ? 1.0 : 0.5) * panels : 0.0;
+    const double first = c->source == RFT__W_DECODE ? 4.0 : c->source == RFT__W_PACK ? 12.0 : 0.0;
     double cycles = 0.0;
     for (int tall_one = 0; tall_one < 2; tall_one++) {
-        const double r = (double)(rows + tall_one), n = c->panels, count = (double)(tall_one ? tall : tiles - tall);
+        const double r = (double)(rows + tall_one), n = panels, count = (double)(tall_one ? tall : tiles - tall);
         cycles += count * ((r * n > r + n ? r * n : r + n) + 1.0 + widen);
     }
-    cycles = cycles / c->panels + 0.5 * (double)(tiles - 1) * (c->panels - 1) + (c->source == RFT__W_PANELS ? 0.0 : 4.0);
-    return dot ? cycles / d->dot_rate : cycles;
+    cycles = cycles / panels + 0.5 * (double)(tiles - 1) * (c->panels - 1);
+    return first + (dot ? cycles / d->dot_rate : cycles);
 }
 
-/* The highest level in use that has a kernel for that pair of panel types: lower ones only repeat it more slowly. */
+/* The highest level in use that has a kernel for that pair of types and form of W: lower ones only repeat it more slowly. */
 static int best_level(const rft__device *d, const rft__cpu_kernel *k) {
     for (int level = d->level; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
         for (int i = 0; i < isa->n_kernels; i++) {
-            if (isa->kernels[i].x == k->x && isa->kernels[i].w == k->w) {
+            if (isa->kernels[i].x == k->x && isa->kernels[i].w == k->w && isa->kernels[i].form == k->form) {
                 return level;
             }
         }
     }
     return -1;
+}
+
+/* Kernels that read W where it lies. */
+static void refuse_place(const rft__problem *p, candidate *c) {
+    const rft__cpu_kernel *k = c->kernel;
+    const rft_order order = k->form == RFT__FORM_ROWS ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    const int64_t width = p->w.glu == RFT__GLU_HALVES ? p->w.n / 2 : p->w.n;
+    const int64_t least = p->w.glu == RFT__GLU_INTERLEAVED ? 2 * RFT__PANEL : RFT__PANEL;
+    if (!p->w_dynamic && !p->w.view) {
+        snprintf(c->reason, sizeof c->reason, "reads w where it lies; w is packed");
+    } else if (k->w != p->w.elem) {
+        snprintf(c->reason, sizeof c->reason, "reads w of %s; w is %s", rft__type_name(k->w), rft__type_name(p->w.elem));
+    } else if (p->w.order != order) {
+        snprintf(c->reason, sizeof c->reason, "reads %s-contiguous w", order == RFT_K_CONTIGUOUS ? "a K" : "an MN");
+    } else if (k->form == RFT__FORM_ROWS && p->batch_invariant) {
+        snprintf(c->reason, sizeof c->reason,
+                 "sums k in many lanes; RFT_BATCH_INVARIANT asks for one order of summation at every m");
+    } else if (k->form == RFT__FORM_COLUMNS && width < least) {
+        snprintf(c->reason, sizeof c->reason, "reads %lld columns at once; w has %lld", (long long)least, (long long)width);
+    }
 }
 
 static void refuse_types(const rft__problem *p, candidate *c) {
@@ -63,6 +92,8 @@ static void refuse_types(const rft__problem *p, candidate *c) {
                  rft__type_name(p->w.elem));
     } else if (k->x == RFT_BF16 && p->compute == RFT_COMPUTE_F32) {
         snprintf(c->reason, sizeof c->reason, "RFT_COMPUTE_F32 asks for f32 multiplication");
+    } else if (k->form != RFT__FORM_PANELS) {
+        refuse_place(p, c);
     } else if (k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
         snprintf(c->reason, sizeof c->reason, "reads packed panels; w is not packed and is widened to f32 panels at each run");
     } else if (k->x == RFT_F32 && k->w != RFT_F32 && k->w != p->w.elem) {
@@ -75,7 +106,10 @@ static void refuse_types(const rft__problem *p, candidate *c) {
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
     const bool unpacked = p->w_dynamic || p->w.view;
     candidate c = {.kernel = k, .panels = panels_of(k)};
-    c.source = unpacked ? RFT__W_PACK : k->w == p->w.elem ? RFT__W_PANELS : RFT__W_DECODE;
+    c.source = k->form != RFT__FORM_PANELS ? RFT__W_IN_PLACE
+               : unpacked                  ? RFT__W_PACK
+               : k->w == p->w.elem         ? RFT__W_PANELS
+                                           : RFT__W_DECODE;
     refuse_types(p, &c);
     if (c.reason[0] == '\0' && level > d->level) {
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
@@ -122,6 +156,21 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
  * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
  * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112). The held rows of X over kc take a quarter of L2, the
  * partial sums of a chunk half of it. */
+/* Of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few k at a
+ * time, as dot_body.h and axpy_body.h say; the chunk's sums stay in 64 KiB. */
+static void block_in_place(const rft__device *d, const rft__problem *p, int64_t m, rft__cpu_pick *pick) {
+    const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
+    const int64_t whole = rft__max(p->w.k, 1), size = (int64_t)rft__type_size(p->w.elem);
+    if (pick->kernel->form == RFT__FORM_ROWS) {
+        const int64_t passes = rft__ceil_div(whole * pick->kernel->nr * size, l2 / 4);
+        pick->kc = rft__round_up(rft__ceil_div(whole, passes), 64);
+    } else {
+        pick->kc = IN_PLACE_K_BYTES / size;
+        pick->nc = rft__min(IN_PLACE_PANELS, (64 << 10) / (rft__min(pick->mc, rft__max(m, 1)) * RFT__PANEL * 4));
+        pick->nc = rft__max(1, pick->nc / pick->panels) * pick->panels;
+    }
+}
+
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
@@ -138,6 +187,9 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     pick.mc = rft__max(k->mr, rft__min(in_l2, in_memory) / k->mr * k->mr);
     const int64_t sums = rft__min(pick.mc, rft__max(m, 1)) * RFT__PANEL * 4;
     pick.nc = rft__max(1, l2 / 2 / sums / pick.panels) * pick.panels;
+    if (c->source == RFT__W_IN_PLACE) {
+        block_in_place(d, p, m, &pick);
+    }
     return pick;
 }
 
@@ -192,10 +244,11 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
 void rft__cpu_choice_free(rft__device *device, rft__choice *choice) { rft__release(&device->allocator, choice, sizeof *choice); }
 
 static const char *source_text(rft__w_source s) {
-    static const char *const texts[] = {[RFT__W_PANELS] = "reads packed panels",
-                                        [RFT__W_DECODE] = "widens a strip of packed w at a time",
-                                        [RFT__W_PACK] = "packs a strip of w at a time"};
-    return texts[s];
+    static const char *const text[] = {[RFT__W_PANELS] = "reads packed panels",
+                                       [RFT__W_DECODE] = "widens a strip of packed w at a time",
+                                       [RFT__W_PACK] = "packs a strip of w at a time",
+                                       [RFT__W_IN_PLACE] = "reads w where it lies"};
+    return text[s];
 }
 
 void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {

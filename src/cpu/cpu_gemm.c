@@ -6,12 +6,13 @@
  *       batch, mc rows: pack X to row tiles [K][r]                      (L2; in place where one row is already that)
  *         nc panels: their partial sums stay in cache
  *           kc of K
- *             strips of NR columns: panels of W from memory, widened or packed here where the kernel wants it
+ *             strips of NR columns: panels of W from memory, widened or packed here where the kernel wants it, or W as it lies
  *               row tiles: the micro-kernel; after the last kc the epilogue and the one store of y
  *
  * W is streamed once per mc rows. Where one pass covers K, sums never leave L1. Called by cpu_backend through rft__cpu_run.
  */
 #include "cpu/cpu_choice.h"
+#include "cpu/cpu_in_place.h"
 
 #include <string.h>
 
@@ -49,18 +50,25 @@ static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
 /* Rows of X held packed at a time, of `rows` to do. */
 static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
 
+/* From row to row of X that is copied for kernels of rows: a line more than k, so that rows do not meet in one set of L1. */
+static int64_t x_stride(const rft__cpu_kernel *kernel, int64_t k) { return aligned(rft__panel_bytes(kernel->x, 1, k)) + 64; }
+
 static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k) {
+    if (pick->kernel->form == RFT__FORM_ROWS) {
+        return aligned(x_stride(pick->kernel, k) * held_rows(pick, rows));
+    }
     return aligned(rft__panel_bytes(pick->kernel->x, 1, rft__round_up(k, pick->kernel->kr)) * held_rows(pick, rows));
 }
 
 static int64_t w_bytes(const rft__cpu_pick *pick) {
-    return pick->source == RFT__W_PANELS ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
+    const bool as_it_is = pick->source == RFT__W_PANELS || pick->source == RFT__W_IN_PLACE;
+    return as_it_is ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
 }
 
 static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k) {
     const int64_t one_tile = (int64_t)pick->kernel->mr * pick->panels;
-    const int64_t sums =
-        k <= pick->kc ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
+    const bool one_pass = k <= pick->kc && pick->kernel->form != RFT__FORM_COLUMNS;
+    const int64_t sums = one_pass ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
     return aligned(rft__max(one_tile, sums) * RFT__PANEL * (int64_t)sizeof(float));
 }
 
@@ -123,6 +131,8 @@ static int64_t tile_start(const tiling *t, int64_t i) {
     return i * each + rft__min(i, more);
 }
 
+static int64_t tile_height(const tiling *t, int64_t i) { return t->rows / t->count + (i < t->rows % t->count); }
+
 static const char *x_source(const job *j, int64_t b, int64_t row) {
     return j->x + (b * j->x_batch + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
@@ -142,12 +152,26 @@ static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64
     }
 }
 
+/* Rows for kernels that want k contiguous. */
+static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, char *dst) {
+    const int64_t size = (int64_t)rft__type_size(j->choice->p.x), stride = x_stride(j->pick->kernel, j->choice->p.w.k);
+    for (int64_t i = 0; i < rows; i++) {
+        j->pack_x(x_source(j, b, row0 + i) + k0 * j->x_k * size, j->x_row, j->x_k, 1, 1, k, dst + i * stride);
+    }
+}
+
 /* ---- W ---- */
 
 typedef struct strip {
     const char *w;
     size_t stride; /* bytes from panel to panel */
+    rft__w_lines lines; /* where w is read in place */
 } strip;
+
+static rft__w_place place_of(const job *j, int64_t b) {
+    const int64_t size = (int64_t)rft__type_size(j->choice->p.w.elem);
+    return (rft__w_place){j->w + b * j->w_batch * size, (j->w_k == 1 ? j->w_row : j->w_k) * size};
+}
 
 static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc, char *dst,
                        int64_t dst_stride) {
@@ -169,7 +193,10 @@ static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t 
 
 static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc) {
     if (j->pick->source == RFT__W_PANELS) {
-        return (strip){packed_panel(j, b, panel, k0), (size_t)j->panel_stride};
+        return (strip){.w = packed_panel(j, b, panel, k0), .stride = (size_t)j->panel_stride};
+    }
+    if (j->pick->source == RFT__W_IN_PLACE) {
+        return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, b), panel, k0)};
     }
     const int64_t stride = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc);
     if (j->pick->source == RFT__W_PACK) {
@@ -179,7 +206,7 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
             j->decode(packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
         }
     }
-    return (strip){buf->w, (size_t)stride};
+    return (strip){.w = buf->w, .stride = (size_t)stride};
 }
 
 /* ---- the loops ---- */
@@ -226,6 +253,15 @@ static void keep_partial(const block *bl, const float *acc, int64_t rows, int pa
     }
 }
 
+/* The sums of a tile are complete, of this part's k at least. */
+static void end_tile(const block *bl, float *acc, int64_t rows, int panels, int64_t first, int64_t panel) {
+    if (bl->partial != NULL) {
+        keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);
+    } else {
+        finish_tile(bl, acc, (int)rows, panels, bl->row0 + first, panel);
+    }
+}
+
 static const rft__ahead nothing_ahead = {NULL, 0, -1};
 
 /* The only tile of a strip whose W comes from memory: each panel's own lines are fetched LEAD ahead, at the end the first of the
@@ -255,56 +291,131 @@ static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64
     return (rft__ahead){next->w + t * share, next->stride, every - 1};
 }
 
+/* Rows first.. over kc of packed panels. */
+static void multiply_panels(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
+                            const strip *next) {
+    const job *j = bl->j;
+    const rft__cpu_kernel *kernel = j->pick->kernel;
+    const int64_t first = tile_start(&bl->tiles, t), rows = tile_height(&bl->tiles, t);
+    const int64_t padded = rft__round_up(kc, kernel->kr), whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
+    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
+    rft__tile_fn *tile = kernel->family->tile[panels - 1][rows - 1];
+    if (j->pick->source == RFT__W_PANELS && bl->tiles.count == 1) {
+        run_streaming(tile, kernel, padded, (int)rows, x, s, acc, k > bl->k0, next);
+    } else {
+        const rft__ahead ahead = share_ahead(j, next, kc, t, bl->tiles.count);
+        tile(padded, x, s->w, s->stride, acc, k > bl->k0, &ahead);
+    }
+}
+
+/* The same of rows of W; one of the tiles has the time to fetch the next strip. */
+static void multiply_rows(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
+                          const strip *next) {
+    const rft__cpu_kernel *kernel = bl->j->pick->kernel;
+    const int64_t stride = x_stride(kernel, bl->j->choice->p.w.k);
+    const char *x = bl->x + tile_start(&bl->tiles, t) * stride + rft__panel_bytes(kernel->x, 1, k - bl->k0);
+    const rft__w_lines *ahead = t == bl->tiles.count - 1 ? &next->lines : &s->lines;
+    kernel->direct->tile[panels - 1][tile_height(&bl->tiles, t) - 1](kc, x, stride, &s->lines, ahead, acc, k > bl->k0);
+}
+
 /* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. next: what the next
  * strip reads, fetched while the tiles work. */
 static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *next) {
-    const job *j = bl->j;
-    const rft__cpu_kernel *kernel = j->pick->kernel;
-    const strip s = strip_of(j, &bl->buf, bl->b, panel, panels, k, kc);
-    const int64_t padded = rft__round_up(kc, kernel->kr), whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
-    const bool last = k + kc == bl->k1, streams = j->pick->source == RFT__W_PANELS;
+    const strip s = strip_of(bl->j, &bl->buf, bl->b, panel, panels, k, kc);
     for (int64_t t = 0; t < bl->tiles.count; t++) {
-        const int64_t first = tile_start(&bl->tiles, t), rows = tile_start(&bl->tiles, t + 1) - first;
+        const int64_t first = tile_start(&bl->tiles, t), rows = tile_height(&bl->tiles, t);
         float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
-        const char *x =
-            bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
-        rft__tile_fn *tile = kernel->family->tile[panels - 1][rows - 1];
-        if (streams && bl->tiles.count == 1) {
-            run_streaming(tile, kernel, padded, (int)rows, x, &s, acc, k > bl->k0, next);
+        if (bl->j->pick->kernel->form == RFT__FORM_ROWS) {
+            multiply_rows(bl, &s, t, panels, k, kc, acc, next);
         } else {
-            const rft__ahead ahead = share_ahead(j, next, kc, t, bl->tiles.count);
-            tile(padded, x, s.w, s.stride, acc, k > bl->k0, &ahead);
+            multiply_panels(bl, &s, t, panels, k, kc, acc, next);
         }
-        if (last && bl->partial != NULL) {
-            keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);
-        } else if (last) {
-            finish_tile(bl, acc, (int)rows, panels, bl->row0 + first, panel);
+        if (k + kc == bl->k1) {
+            end_tile(bl, acc, rows, panels, first, panel);
         }
     }
 }
 
-/* Packed W that the next strip reads; where W is packed at run time there is none, and the buffer stands in. */
+/* W that the next strip reads; where W is packed at run time there is none, and the buffer stands in. */
 static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     const job *j = bl->j;
-    if (j->pick->source == RFT__W_PACK) {
-        return (strip){bl->buf.w, 0};
+    switch (j->pick->source) {
+    case RFT__W_PACK:
+        return (strip){.w = bl->buf.w};
+    case RFT__W_IN_PLACE:
+        return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, bl->b), panel, k)};
+    default:
+        return (strip){.w = packed_panel(j, bl->b, panel, k), .stride = (size_t)j->panel_stride};
     }
-    return (strip){packed_panel(j, bl->b, panel, k), (size_t)j->panel_stride};
+}
+
+/* kc of k over the strips of a chunk. */
+static void pass_strips(const block *bl, int64_t panel0, int64_t panel1, int64_t k, int64_t kc) {
+    const int width = bl->j->pick->panels;
+    const bool one_pass = bl->k1 - bl->k0 <= bl->j->pick->kc;
+    for (int64_t panel = panel0; panel < panel1; panel += width) {
+        const int panels = (int)rft__min(width, panel1 - panel);
+        const bool end = panel + panels >= panel1;
+        const strip next = strip_ahead(bl, end ? panel0 : panel + panels, end ? k + kc : k);
+        float *sums = one_pass ? NULL : bl->buf.acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
+        run_strip(bl, panel, panels, k, kc, sums, &next);
+    }
+}
+
+/* Every row tile of a strip of columns. */
+static void run_columns(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, const rft__w_lines *w,
+                        const rft__w_lines *ahead, float *acc) {
+    const rft__direct_family *family = bl->j->pick->kernel->direct;
+    for (int64_t t = 0, first = 0; t < bl->tiles.count; t++) {
+        const int64_t rows = tile_height(&bl->tiles, t);
+        const float *x = (const float *)(const void *)bl->x + (bl->k1 - bl->k0) * first + rows * (k - bl->k0);
+        family->tile[panels - 1][rows - 1](kc, x, 0, w, ahead, acc, k > bl->k0);
+        if (k + kc == bl->k1) {
+            rft__in_place_settle(&bl->j->choice->p.w, panel, panels, rows, acc);
+            end_tile(bl, acc, rows, panels, first, panel);
+        }
+        first += rows;
+        acc += rows * panels * RFT__PANEL;
+    }
+}
+
+/* The same for kernels of columns. Calls are many and short here, hence pointers that move on. The kc rows of W that come next
+ * are fetched meanwhile in runs along the rows: each strip fetches what kc strips of one row hold. */
+static void pass_columns(const block *bl, int64_t panel0, int64_t panel1, int64_t k, int64_t kc) {
+    const rft__matrix *w = &bl->j->choice->p.w;
+    const rft__w_place at = place_of(bl->j, bl->b);
+    const int width = bl->j->pick->panels;
+    const int64_t step = rft__in_place_step(w, width), strips = rft__ceil_div(panel1 - panel0, width);
+    const bool runs = strips >= kc; /* else rows are too short */
+    rft__w_lines lines = rft__in_place_lines(w, at, panel0, k), ahead = rft__in_place_lines(w, at, panel0, k + kc);
+    ahead.stride = runs ? step : at.stride;
+    float *acc = bl->buf.acc;
+    int64_t fetched = 0; /* strips of the row that `ahead` is in */
+    for (int64_t panel = panel0; panel < panel1; panel += width) {
+        const int panels = (int)rft__min(width, panel1 - panel);
+        if (panel + panels == bl->j->panels) {
+            lines = rft__in_place_lines(w, at, panel, k);
+        }
+        run_columns(bl, panel, panels, k, kc, &lines, &ahead, acc);
+        acc += bl->tiles.rows * panels * RFT__PANEL;
+        rft__in_place_move(&lines, step);
+        fetched += runs ? kc : 1;
+        const bool next_row = fetched >= strips;
+        rft__in_place_move(&ahead, (runs ? kc : 1) * step + (next_row ? at.stride - strips * step : 0));
+        fetched -= next_row ? strips : 0;
+    }
 }
 
 /* A chunk of nc panels over all of the block's k. */
 static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
     const rft__cpu_pick *pick = bl->j->pick;
-    const bool one_pass = bl->k1 - bl->k0 <= pick->kc;
     int64_t k = bl->k0;
     do {
         const int64_t kc = rft__min(pick->kc, bl->k1 - k);
-        for (int64_t panel = panel0; panel < panel1; panel += pick->panels) {
-            const int panels = (int)rft__min(pick->panels, panel1 - panel);
-            const bool end = panel + panels >= panel1;
-            const strip next = strip_ahead(bl, end ? panel0 : panel + panels, end ? k + kc : k);
-            float *sums = one_pass ? NULL : bl->buf.acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
-            run_strip(bl, panel, panels, k, kc, sums, &next);
+        if (pick->kernel->form == RFT__FORM_COLUMNS) {
+            pass_columns(bl, panel0, panel1, k, kc);
+        } else {
+            pass_strips(bl, panel0, panel1, k, kc);
         }
         k += kc;
     } while (k < bl->k1);
@@ -316,7 +427,11 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
         bl->x = x_source(j, bl->b, bl->row0) + bl->k0 * (int64_t)rft__type_size(j->choice->p.x);
     } else {
         bl->x = bl->buf.x;
-        pack_x(j, bl->b, bl->row0, &bl->tiles, bl->k0, bl->k1 - bl->k0, bl->buf.x);
+        if (j->pick->kernel->form == RFT__FORM_ROWS) {
+            copy_x(j, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1 - bl->k0, bl->buf.x);
+        } else {
+            pack_x(j, bl->b, bl->row0, &bl->tiles, bl->k0, bl->k1 - bl->k0, bl->buf.x);
+        }
     }
     for (int64_t panel = panel0; panel < panel1; panel += j->pick->nc) {
         run_chunk(bl, panel, rft__min(panel + j->pick->nc, panel1));
@@ -411,7 +526,8 @@ static void run_item(void *arg, int i) {
 }
 
 static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick) {
-    return pick->source == RFT__W_PACK || args->weight == NULL ? args->w : args->weight->data;
+    const bool packed = pick->source == RFT__W_PANELS || pick->source == RFT__W_DECODE;
+    return packed && args->weight != NULL ? args->weight->data : args->w;
 }
 
 /* X and W may be NULL where alpha or K is 0: the loops walk over the workspace instead, in steps of 0, and read nothing. */

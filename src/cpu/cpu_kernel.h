@@ -4,8 +4,8 @@
  *
  * Panels. W lives in panels of 16 columns, [ceil(k / KR)][16][KR] elements, zero-padded; X in panels of r <= MR rows,
  * [ceil(k / KR)][r][KR]. KR is 2 where one 32-bit lane holds two consecutive k (bf16), else 1.
- * Every kernel sums in ascending k, one chain an element, and an accumulating call goes on where the last one stopped:
- * so the bits of y depend on neither tiles, nor K blocks, nor threads.
+ * Kernels of panels and of columns sum in ascending k, one chain an element, and an accumulating call goes on where the last
+ * one stopped: so the bits of y depend on neither tiles, nor K blocks, nor threads. Kernels of rows sum k in many lanes.
  */
 #ifndef RFT_CPU_CPU_KERNEL_H
 #define RFT_CPU_CPU_KERNEL_H
@@ -35,14 +35,40 @@ typedef struct rft__family {
     rft__tile_fn *tile[RFT__MAX_PANELS][RFT__MAX_ROWS];
 } rft__family;
 
+/* How a kernel reads W. */
+typedef enum rft__w_form {
+    RFT__FORM_PANELS,
+    RFT__FORM_ROWS,   /* a K-contiguous W where it lies: each row of W times x */
+    RFT__FORM_COLUMNS /* an MN-contiguous W where it lies: at each k, x times the columns of all panels */
+} rft__w_form;
+
+/* Where the panels of a strip begin in a W that is not packed. */
+typedef struct rft__w_lines {
+    const char *panel[RFT__MAX_PANELS];
+    int columns[RFT__MAX_PANELS]; /* rows of W behind panel[p], 0..16; a kernel of columns finds 16 columns behind each */
+    int64_t stride;               /* bytes from row to row of W, or from k to k */
+} rft__w_lines;
+
+/* acc[rows][16 * panels] (+)= x * w, any k, no element of W read but those described. x: rows k-contiguous and x_stride bytes
+ * apart for kernels of rows, [k][rows] for those of columns. ahead: what a later call will read, fetched to L2; kernels of rows
+ * fetch its rows, kernels of columns a line of each panel a k, one stride further each time. It need not be readable. */
+typedef void rft__direct_fn(int64_t k, const void *x, int64_t x_stride, const rft__w_lines *w, const rft__w_lines *ahead,
+                            float *acc, bool accumulate);
+
+typedef struct rft__direct_family {
+    rft__direct_fn *tile[RFT__MAX_PANELS][RFT__MAX_ROWS];
+} rft__direct_family;
+
 /* A kernel row: a family used at one tile shape. */
 typedef struct rft__cpu_kernel {
     const char *name, *isa;
-    rft_type x, w, acc; /* of the panels */
+    rft_type x, w, acc; /* of the panels, or of x and w where they lie */
     int mr, nr, kr;
     double gamma;       /* |err| <= gamma * k * 2^-24 * sum|x||w| + eta */
     double eta_lane;    /* eta = eta_lane * k: what flushed denormals can hide */
-    const rft__family *family;
+    rft__w_form form;
+    const rft__family *family;        /* of FORM_PANELS */
+    const rft__direct_family *direct; /* of the others */
 } rft__cpu_kernel;
 
 /* rows x k elements (row i, column k at i * row_stride + k * k_stride) into one panel of `width` >= rows rows; rows beyond

@@ -20,7 +20,7 @@ static const rft__cpu_kernel *largest(rft_type x, rft_type w) {
         const rft__isa *isa = rft__isa_at(level);
         for (int i = 0; i < isa->n_kernels; i++) {
             const rft__cpu_kernel *k = isa->kernels + i;
-            if (k->x == x && k->w == w && (best == NULL || k->mr * k->nr >= best->mr * best->nr)) {
+            if (k->form == RFT__FORM_PANELS && k->x == x && k->w == w && (best == NULL || k->mr * k->nr >= best->mr * best->nr)) {
                 best = k;
             }
         }

@@ -50,4 +50,25 @@
         {RFT_ROWS_##rows4(RFT_TILE_ENTRY, type, 4)},              \
     }};
 
+/* The same for kernels that read W where it lies: direct_<type>(rows, panels, ...). */
+#define RFT_DIRECT_FUNCTION(type, p, r)                                                                       \
+    static void direct_##type##_##r##x##p(int64_t k, const void *x, int64_t x_stride, const rft__w_lines *w,  \
+                                          const rft__w_lines *ahead, float *acc, bool accumulate)             \
+    {                                                                                                         \
+        direct_##type(r, p, k, x, x_stride, w, ahead, acc, accumulate);                                       \
+    }
+#define RFT_DIRECT_ENTRY(type, p, r) direct_##type##_##r##x##p,
+
+#define RFT_DIRECT_FAMILY(symbol, type, rows1, rows2, rows3, rows4) \
+    RFT_ROWS_##rows1(RFT_DIRECT_FUNCTION, type, 1)                  \
+    RFT_ROWS_##rows2(RFT_DIRECT_FUNCTION, type, 2)                  \
+    RFT_ROWS_##rows3(RFT_DIRECT_FUNCTION, type, 3)                  \
+    RFT_ROWS_##rows4(RFT_DIRECT_FUNCTION, type, 4)                  \
+    const rft__direct_family symbol = {{                            \
+        {RFT_ROWS_##rows1(RFT_DIRECT_ENTRY, type, 1)},              \
+        {RFT_ROWS_##rows2(RFT_DIRECT_ENTRY, type, 2)},              \
+        {RFT_ROWS_##rows3(RFT_DIRECT_ENTRY, type, 3)},              \
+        {RFT_ROWS_##rows4(RFT_DIRECT_ENTRY, type, 4)},              \
+    }};
+
 #endif

@@ -44,7 +44,7 @@ static void run(rft_ctx *ctx, int64_t h, rft_epi_kind kind, uint32_t flags, bool
     const rft_operand operands[] = {{.ptr = pairs ? bias_interleaved : bias}, {.ptr = gate, .ld = MOST_H}};
     product p = rft_test_dense(ctx, RFT_F32, M, 2 * h, K);
     p.desc.w.flags = flags;
-    p.desc.flags = dynamic ? RFT_W_DYNAMIC : 0;
+    p.desc.flags = RFT_BATCH_INVARIANT | (dynamic ? RFT_W_DYNAMIC : 0); /* the same bits however W is given */
     p.desc.epi = ops;
     p.desc.n_epi = 4;
     p.w = pairs ? interleaved : halves;

@@ -72,8 +72,16 @@ static layout draw_layout(int i) {
                     .at = i % 4};
 }
 
+/* The order of W that a row reads where it lies, or -1. */
+static int in_place(const rft_kernel_info *row) {
+    return strncmp(row->name, "dot_", 4) == 0 ? RFT_K_CONTIGUOUS : strncmp(row->name, "axpy_", 5) == 0 ? RFT_MN_CONTIGUOUS : -1;
+}
+
 /* Rows that read 16-bit panels take packed W alone. */
-static bool serves(const rft_kernel_info *row, rft_type type, way w_way) {
+static bool serves(const rft_kernel_info *row, rft_type type, way w_way, rft_order order) {
+    if (in_place(row) >= 0) {
+        return row->w == type && w_way != PACKED && in_place(row) == (int)order;
+    }
     return row->x != RFT_F32 ? type == row->x : row->w == RFT_F32 || (row->w == type && w_way == PACKED);
 }
 
@@ -83,12 +91,13 @@ static void each_layout(rft_ctx *ctx, const rft_kernel_info *row, rft_type type)
     rft_test_random(type, dense_x, M * K, 1);
     rft_test_random(type, dense_w, N * K, 2);
     for (int t = 0; t < TEST_TYPES; t++) {
-        const layout dense = {.w = PACKED, .ldx = K, .ldw = K, .ldy = N};
+        const rft_order order = in_place(row) == RFT_MN_CONTIGUOUS ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
+        const layout dense = {.w = in_place(row) >= 0 ? DYNAMIC : PACKED, .w_order = order, .ldx = K, .ldw = K, .ldy = N};
         static float got[M * N];
         run_layout(&p, &dense, test_types[t], want);
         for (int i = 0; i < 72; i++) {
             const layout lay = draw_layout(i);
-            if (serves(row, type, lay.w)) {
+            if (serves(row, type, lay.w, lay.w_order)) {
                 run_layout(&p, &lay, test_types[t], got);
                 assert_memory_equal(got, want, M * N * rft_test_size(test_types[t]));
             }
@@ -102,7 +111,7 @@ static void test_bits_of_every_layout(void **state) {
         rft_kernel_info row = {.struct_size = sizeof row};
         OK(rft_kernel_get(i, &row));
         for (int t = 0; t < TEST_TYPES && row.available; t++) {
-            if (serves(&row, test_types[t], PACKED)) {
+            if (in_place(&row) >= 0 ? row.w == test_types[t] : serves(&row, test_types[t], PACKED, RFT_K_CONTIGUOUS)) {
                 rft_ctx *const ctx = rft_test_context(row.isa, 2);
                 each_layout(ctx, &row, test_types[t]);
                 rft_ctx_free(ctx);

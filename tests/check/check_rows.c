@@ -71,6 +71,13 @@ static void run_problem(row_session *s, check_problem *p, row_tally *tally) {
     run_once(s, p, tally);
 }
 
+/* The op of a row's name tells whether it reads W where it lies, and in which order. */
+static bool in_place(const rft_kernel_info *row, rft_order *w_order) {
+    const bool columns = row != NULL && strncmp(row->name, "axpy_", 5) == 0;
+    *w_order = columns ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
+    return columns || (row != NULL && strncmp(row->name, "dot_", 4) == 0);
+}
+
 /* Types and orders that the row serves. */
 static void draw_operands(const row_session *s, const rft_kernel_info *row, check_problem *p) {
     uint64_t bits = draw(~s->seed, (uint64_t)s->count);
@@ -80,9 +87,16 @@ static void draw_operands(const row_session *s, const rft_kernel_info *row, chec
     p->y = types[roll(&bits, COUNT(types))];
     p->x_order = (rft_order)roll(&bits, 2);
     p->w_order = (rft_order)roll(&bits, 2);
-    const uint64_t way = any_w || dot ? roll(&bits, 4) : 0;
-    p->dynamic = way == 1;
-    p->view = way == 2;
+    const uint64_t way = roll(&bits, 4);
+    p->dynamic = way == 1 && (any_w || dot);
+    p->view = way == 2 && (any_w || dot);
+    rft_order w_order;
+    if (in_place(row, &w_order)) {
+        p->w = row->w;
+        p->w_order = w_order;
+        p->dynamic = way % 2 == 1;
+        p->view = !p->dynamic;
+    }
     p->batch = roll(&bits, 6) == 0 ? 3 : 1;
     p->threads = roll(&bits, 3) == 0 ? 3 : 1;
 }
