@@ -441,13 +441,15 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
 /* Rows row0..row1 and panels panel0..panel1 of batch b. */
 static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
                        float *partial) {
-    for (int64_t row = part->row0; row < part->row1; row += j->pick->mc) {
-        const int64_t rows = rft__min(j->pick->mc, part->row1 - row);
+    /* Blocks of at most mc rows, of like size: no sliver is left for which W would be streamed once more. */
+    const int64_t all = part->row1 - part->row0, blocks = rft__ceil_div(all, j->pick->mc);
+    for (int64_t i = 0; i < blocks; i++) {
+        const int64_t row = all * i / blocks;
         block bl = {.j = j,
                     .buf = *buf,
-                    .tiles = tile_rows(rows, j->pick->kernel->mr),
+                    .tiles = tile_rows(all * (i + 1) / blocks - row, j->pick->kernel->mr),
                     .b = b,
-                    .row0 = row,
+                    .row0 = part->row0 + row,
                     .k0 = part->k0,
                     .k1 = part->k1,
                     .partial = partial};
