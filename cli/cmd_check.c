@@ -133,7 +133,30 @@ static void run_given(check_command *c) {
     show_tally(c, "given problems", &t);
 }
 
+static bool is_level(const char *name) {
+    rft_build_info build = rft_build_info_init();
+    char list[256], *rest = list, *isa;
+    rft_get_build_info(&build);
+    snprintf(list, sizeof list, "%s", build.isa_built);
+    while ((isa = strsep(&rest, ",")) != NULL)
+        if (strcmp(isa, name) == 0)
+            return true;
+    cli_message("--isa: \"%s\" is none of this build's levels (%s)", name, build.isa_built);
+    return false;
+}
+
+static bool is_kernel(const char *name) {
+    rft_kernel_info k = {.struct_size = sizeof k};
+    for (uint32_t i = 0; i < rft_kernel_count(); i++)
+        if (rft_kernel_get(i, &k) == RFT_OK && strcmp(k.name, name) == 0)
+            return true;
+    cli_message("--kernel: no kernel is named \"%s\"; rooftile info --kernels lists them", name);
+    return false;
+}
+
 static int run_check(check_command *c) {
+    if ((c->run.isa && !is_level(c->run.isa)) || (c->run.kernel && !is_kernel(c->run.kernel)))
+        return CLI_USAGE;
     c->session = (check_session){
         .c = checker_create(c->run.device), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
     check_catch_faults();
@@ -151,7 +174,7 @@ static int run_check(check_command *c) {
     }
     checker_free(c->session.c);
     if (c->total.run == 0) {
-        cli_message("no problem was run: the library refused all, or no kernel or level has the given name");
+        cli_message("no problem was run: the library refused all, or the level does not run here");
         return CLI_FAILED;
     }
     if (!c->run.json)

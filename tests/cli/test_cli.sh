@@ -164,8 +164,10 @@ test_check() {
     has_keys what problems refused failed worst
     run 0 check --isa ref --thin 40
     says 'chosen under ref'
-    run 1 check --kernel no_such_kernel
-    complains 'no problem was run'
+    run 2 check --kernel no_such_kernel
+    complains '--kernel: no kernel is named "no_such_kernel"'
+    run 2 check --isa frob
+    complains '--isa: "frob"'
     run 2 check --random 0
     complains "--random: '0'"
 }
