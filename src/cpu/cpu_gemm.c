@@ -26,7 +26,6 @@ typedef struct job {
     rft__grid grid;
     rft__pack_fn *pack_x, *pack_w;
     rft__decode_fn *decode;
-    int64_t k;               /* 0 when alpha = 0 */
     int64_t x_row, x_k, x_batch; /* strides of X, elements */
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
     const char *x, *w;
@@ -34,7 +33,7 @@ typedef struct job {
     int64_t panel_stride;    /* of a packed W, bytes */
     char *workspace;
     size_t thread_bytes;
-    float *partial;          /* sums of the k parts, [kk][unit panels][m][16 * unit]; NULL without a k split */
+    float *partial;          /* sums of the k parts, [kk][batch * panels][m][16]; NULL without a k split */
     bool x_in_place;
 } job;
 
@@ -76,8 +75,11 @@ static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int
     return x_bytes(pick, m, c->p.w.k) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
 }
 
+/* Sums that one k part leaves. */
+static int64_t partial_sums(const rft__choice *c, int64_t m) { return c->p.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL; }
+
 static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m) {
-    return g->kk == 1 ? 0 : aligned(g->kk * c->p.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL * (int64_t)sizeof(float));
+    return g->kk == 1 ? 0 : aligned(g->kk * partial_sums(c, m) * (int64_t)sizeof(float));
 }
 
 /* Work too small to pay for a hand-off: about 2 us of one thread. */
@@ -119,12 +121,12 @@ static buffers buffers_of(const job *j, int thread) {
 
 /* ---- X ---- */
 
-/* Row tiles of `rows` rows: heights differ by at most one, so that no tile is a sliver. */
+/* Rows in tiles of at most so many: heights differ by at most one, so that no tile is a sliver. */
 typedef struct tiling {
     int64_t rows, count;
 } tiling;
 
-static tiling tile_rows(int64_t rows, int mr) { return (tiling){rows, rft__ceil_div(rows, mr)}; }
+static tiling tile_rows(int64_t rows, int64_t most) { return (tiling){rows, rft__ceil_div(rows, most)}; }
 
 static int64_t tile_start(const tiling *t, int64_t i) {
     const int64_t each = t->rows / t->count, more = t->rows % t->count;
@@ -143,7 +145,7 @@ static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64
     const int64_t size = (int64_t)rft__type_size(j->choice->p.x), padded = rft__round_up(k, kernel->kr);
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t first = tile_start(t, i);
-        const int rows = (int)(tile_start(t, i + 1) - first);
+        const int rows = (int)tile_height(t, i);
         char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
         j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * size, j->x_row, j->x_k, rows, rows, k, panel);
         if (kernel->x == RFT_F32 && padded != k) {
@@ -291,7 +293,7 @@ static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64
     return (rft__ahead){next->w + t * share, next->stride, every - 1};
 }
 
-/* Rows first.. over kc of packed panels. */
+/* Row tile t over kc of packed panels. */
 static void multiply_panels(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
                             const strip *next) {
     const job *j = bl->j;
@@ -441,15 +443,14 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
 /* Rows row0..row1 and panels panel0..panel1 of batch b. */
 static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
                        float *partial) {
-    /* Blocks of at most mc rows, of like size: no sliver is left for which W would be streamed once more. */
-    const int64_t all = part->row1 - part->row0, blocks = rft__ceil_div(all, j->pick->mc);
-    for (int64_t i = 0; i < blocks; i++) {
-        const int64_t row = all * i / blocks;
+    /* W is streamed once for each block of at most mc rows. */
+    const tiling blocks = tile_rows(part->row1 - part->row0, j->pick->mc);
+    for (int64_t i = 0; i < blocks.count; i++) {
         block bl = {.j = j,
                     .buf = *buf,
-                    .tiles = tile_rows(all * (i + 1) / blocks - row, j->pick->kernel->mr),
+                    .tiles = tile_rows(tile_height(&blocks, i), j->pick->kernel->mr),
                     .b = b,
-                    .row0 = part->row0 + row,
+                    .row0 = part->row0 + tile_start(&blocks, i),
                     .k0 = part->k0,
                     .k1 = part->k1,
                     .partial = partial};
@@ -462,8 +463,7 @@ static void run_part(const job *j, int i) {
     const buffers buf = buffers_of(j, i);
     const int unit = rft__cpu_unit(&j->choice->p.w);
     const int64_t panel1 = part.unit1 * unit;
-    const int64_t kk = i / (j->grid.n * j->grid.m), all = j->choice->p.batch * j->panels * j->args->m * RFT__PANEL;
-    float *partial = j->partial != NULL ? j->partial + kk * all : NULL;
+    float *partial = j->partial != NULL ? j->partial + part.kk * partial_sums(j->choice, j->args->m) : NULL;
     for (int64_t panel = part.unit0 * unit; panel < panel1;) {
         const int64_t b = panel / j->panels, end = rft__min(panel1, (b + 1) * j->panels);
         run_matrix(j, &buf, &part, b, panel - b * j->panels, end - b * j->panels, partial);
@@ -474,7 +474,7 @@ static void run_part(const job *j, int i) {
 /* ---- K split: the second hand-off adds the parts in ascending k and finishes the tiles ---- */
 
 static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels) {
-    const int64_t m = j->args->m, all = j->choice->p.batch * j->panels * m * RFT__PANEL;
+    const int64_t m = j->args->m, all = partial_sums(j->choice, m);
     const int step = j->pick->kernel->mr;
     const block bl = {.j = j, .b = b};
     for (int64_t row = 0; row < m; row += step) {
@@ -495,7 +495,7 @@ static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t p
 
 static void reduce_part(const job *j, int i) {
     const int unit = rft__cpu_unit(&j->choice->p.w);
-    const rft__grid g = {.units = j->grid.units, .m = 1, .n = rft__grid_parts(&j->grid), .kk = 1, .row_step = 1, .k_step = 1};
+    const rft__grid g = rft__grid_of_units(j->grid.units, rft__grid_parts(&j->grid));
     const rft__part part = rft__grid_part(&g, i);
     const buffers buf = buffers_of(j, i);
     for (int64_t u = part.unit0; u < part.unit1; u++) {
@@ -555,7 +555,6 @@ static job make_job(const rft__run *run) {
              .pack_x = pick->kernel->x == RFT_F32 ? ops->to_f32[p->x] : ops->to_same[p->x],
              .pack_w = pick->kernel->w == RFT_F32 ? ops->to_f32[p->w.elem] : ops->to_same[p->w.elem],
              .decode = ops->decode[p->w.elem],
-             .k = p->alpha == 0.0f ? 0 : p->w.k,
              .x_row = k_rows ? args->ldx : 1,
              .x_k = k_rows ? 1 : args->ldx,
              .x_batch = args->x_batch_stride,
@@ -569,7 +568,7 @@ static job make_job(const rft__run *run) {
              .workspace = args->workspace,
              .thread_bytes = (size_t)thread_bytes(c, pick, args->m)};
     j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
-    if (j.k == 0) {
+    if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);
     }
     if (j.grid.kk > 1) {

@@ -50,7 +50,7 @@ static void pack_slab(void *arg, int i) {
     const pack_job *job = arg;
     const int unit = rft__cpu_unit(job->w);
     const int64_t units = rft__cpu_panels(job->w) / unit * job->w->batch;
-    const rft__grid g = {.units = units, .m = 1, .n = job->parts, .kk = 1, .row_step = 1, .k_step = 1};
+    const rft__grid g = rft__grid_of_units(units, job->parts);
     const rft__part part = rft__grid_part(&g, i);
     for (int64_t p = part.unit0 * unit; p < part.unit1 * unit; p++) {
         pack_panel(job, p);

@@ -39,6 +39,10 @@ rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t un
     return g;
 }
 
+rft__grid rft__grid_of_units(int64_t units, int parts) {
+    return (rft__grid){.units = units, .row_step = 1, .k_step = 1, .m = 1, .n = parts, .kk = 1};
+}
+
 int rft__grid_parts(const rft__grid *g) { return g->m * g->n * g->kk; }
 
 rft__part rft__grid_part(const rft__grid *g, int i) {
@@ -50,5 +54,6 @@ rft__part rft__grid_part(const rft__grid *g, int i) {
         .unit1 = cut(g->units, 1, g->n, n + 1),
         .k0 = cut(g->k, g->k_step, g->kk, kk),
         .k1 = cut(g->k, g->k_step, g->kk, kk + 1),
+        .kk = kk,
     };
 }

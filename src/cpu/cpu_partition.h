@@ -17,12 +17,15 @@ typedef struct rft__grid {
 
 typedef struct rft__part {
     int64_t row0, row1, unit0, unit1, k0, k1;
+    int kk; /* which of the k parts */
 } rft__part;
 
 /* The grid of at most `threads` parts with the least time in the longest part. k is split only when k_split says so and rows
  * and units are too few for the threads; each k part then has at least min_k. */
 rft__grid rft__grid_make(int threads, int64_t rows, int64_t row_step, int64_t units, int64_t k, int64_t k_step, int64_t min_k,
                          int k_split);
+/* Units alone in `parts` parts: how weights are packed and split sums added, by the threads that own those units. */
+rft__grid rft__grid_of_units(int64_t units, int parts);
 int rft__grid_parts(const rft__grid *g);
 rft__part rft__grid_part(const rft__grid *g, int i); /* 0 <= i < parts; may be empty */
 
