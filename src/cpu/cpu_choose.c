@@ -153,17 +153,14 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
     return best != NULL ? (int)best->kernel->x : 0;
 }
 
-/* Blocking. A strip over kc takes 96 KiB of L2: tiles read it from there at a few bytes a cycle, and a long k spares traffic of
- * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
- * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112). The held rows of X over kc take a quarter of L2, the
- * partial sums of a chunk half of it. */
-/* Of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few k at a
+static int64_t l2_of(const rft__device *d) { return d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288; }
+
+/* Blocking of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few k at a
  * time, as dot_body.h and axpy_body.h say; the chunk's sums stay in 64 KiB. */
 static void block_in_place(const rft__device *d, const rft__problem *p, int64_t m, rft__cpu_pick *pick) {
-    const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
     const int64_t whole = rft__max(p->w.k, 1), size = (int64_t)rft__type_size(p->w.elem);
     if (pick->kernel->form == RFT__FORM_ROWS) {
-        const int64_t passes = rft__ceil_div(whole * pick->kernel->nr * size, l2 / 4);
+        const int64_t passes = rft__ceil_div(whole * pick->kernel->nr * size, l2_of(d) / 4);
         pick->kc = rft__round_up(rft__ceil_div(whole, passes), 64);
     } else {
         pick->kc = m <= IN_PLACE_FEW_ROWS ? IN_PLACE_FEW_K : IN_PLACE_K_BYTES / size;
@@ -172,9 +169,13 @@ static void block_in_place(const rft__device *d, const rft__problem *p, int64_t 
     }
 }
 
+/* Blocking. A strip over kc takes 96 KiB of L2: tiles read it from there at a few bytes a cycle, and a long k spares traffic of
+ * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
+ * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112). The held rows of X over kc take a quarter of L2, the
+ * partial sums of a chunk half of it. */
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
-    const int64_t l2 = d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288;
+    const int64_t l2 = l2_of(d);
     const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2,
                   whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
