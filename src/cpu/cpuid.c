@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,7 +75,11 @@ int rft__isa_find(const char *name) {
     return -1;
 }
 
-int rft__isa_here(void) {
+static int here;
+static pthread_once_t here_once = PTHREAD_ONCE_INIT;
+
+/* CPUID leaves a virtual machine each time, and every kernel query asks: so once a process. */
+static void find_here(void) {
     const features features_here = read_features();
     const features *f = &features_here;
     int level = -1;
@@ -85,7 +90,12 @@ int rft__isa_here(void) {
     }
 #include "cpu/isa.def"
 #undef ISA
-    return level;
+    here = level;
+}
+
+int rft__isa_here(void) {
+    pthread_once(&here_once, find_here);
+    return here;
 }
 
 bool rft__isa_available(const char *name) {
@@ -95,12 +105,12 @@ bool rft__isa_available(const char *name) {
 
 int rft__isa_cap(const char *cap) {
     const char *name = cap != NULL ? cap : rft__env_text("RFT_MAX_ISA");
-    const int here = rft__isa_here();
+    const int highest = rft__isa_here();
     if (name == NULL) {
-        return here;
+        return highest;
     }
     const int level = rft__isa_find(name);
-    return level < here ? level : here;
+    return level < highest ? level : highest;
 }
 
 const char *rft__cpu_isa_built(void) {
