@@ -133,29 +133,31 @@ static void run_given(check_command *c) {
     show_tally(c, "given problems", &t);
 }
 
-static bool is_level(const char *name) {
-    rft_build_info build = rft_build_info_init();
-    char list[256], *rest = list, *isa;
-    rft_get_build_info(&build);
-    snprintf(list, sizeof list, "%s", build.isa_built);
-    while ((isa = strsep(&rest, ",")) != NULL)
-        if (strcmp(isa, name) == 0)
+/* Whether a kernel of this name, or of this level, was built. */
+static bool is_built(const char *kernel, const char *isa) {
+    rft_kernel_info k = {.struct_size = sizeof k};
+    for (uint32_t i = 0; i < rft_kernel_count(); i++)
+        if (rft_kernel_get(i, &k) == RFT_OK && strcmp(kernel ? k.name : k.isa, kernel ? kernel : isa) == 0)
             return true;
-    cli_message("--isa: \"%s\" is none of this build's levels (%s)", name, build.isa_built);
     return false;
 }
 
-static bool is_kernel(const char *name) {
-    rft_kernel_info k = {.struct_size = sizeof k};
-    for (uint32_t i = 0; i < rft_kernel_count(); i++)
-        if (rft_kernel_get(i, &k) == RFT_OK && strcmp(k.name, name) == 0)
-            return true;
-    cli_message("--kernel: no kernel is named \"%s\"; rooftile info --kernels lists them", name);
-    return false;
+static bool names_are_known(const run_options *o) {
+    rft_build_info build = rft_build_info_init();
+    if (o->isa && !is_built(NULL, o->isa)) {
+        rft_get_build_info(&build);
+        cli_message("--isa: \"%s\" is none of this build's levels (%s)", o->isa, build.isa_built);
+        return false;
+    }
+    if (o->kernel && !is_built(o->kernel, NULL)) {
+        cli_message("--kernel: no kernel is named \"%s\"; rooftile info --kernels lists them", o->kernel);
+        return false;
+    }
+    return true;
 }
 
 static int run_check(check_command *c) {
-    if ((c->run.isa && !is_level(c->run.isa)) || (c->run.kernel && !is_kernel(c->run.kernel)))
+    if (!names_are_known(&c->run))
         return CLI_USAGE;
     c->session = (check_session){
         .c = checker_create(c->run.device), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
