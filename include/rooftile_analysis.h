@@ -36,10 +36,32 @@ typedef struct rft_device_info {
     int32_t threads, nodes;    /* threads of the pool; NUMA nodes */
     char name[64], isa[16];    /* of the CPU; level in use */
     uint64_t l1d, l2, l3;      /* bytes a core, a core, shared; 0: unknown */
-    uint64_t memory;           /* bytes of the machine, or of the cgroup where that is less */
+    uint64_t memory;           /* bytes of the machine, or of the cgroup where that is less; of a GPU its own */
+    int32_t sms, arch;         /* GPU: multiprocessors in use; compute capability times ten; 0 on the CPU */
 } rft_device_info;
 
 RFT_API rft_status rft_ctx_get_device(const rft_ctx *ctx, rft_device_info *info); /* [any] */
+
+/* ---- memory and time of the device: for tools and tests; an engine has its own allocator and streams ----
+ * On the CPU this is plain memory. Copies are complete on return. */
+RFT_API rft_status rft_memory_alloc(rft_ctx *ctx, size_t bytes, void **p, rft_error *err); /* aligned to 256 bytes */ /* [any] */
+RFT_API void rft_memory_free(rft_ctx *ctx, void *p, size_t bytes); /* NULL is allowed */                       /* [any] */
+RFT_API rft_status rft_memory_write(rft_ctx *ctx, void *dst, const void *src, size_t bytes, rft_error *err);   /* [any] */
+RFT_API rft_status rft_memory_read(rft_ctx *ctx, void *dst, const void *src, size_t bytes, rft_error *err);    /* [any] */
+RFT_API rft_status rft_memory_fill(rft_ctx *ctx, void *dst, int byte, size_t bytes, rft_error *err);           /* [any] */
+/* Waits for what was enqueued on stream (NULL: the default one). */
+RFT_API rft_status rft_ctx_sync(rft_ctx *ctx, void *stream, rft_error *err);                                   /* [any] */
+
+typedef struct rft_timing {
+    uint32_t struct_size;
+    double device_seconds; /* of all calls together: between events around one replay of a graph of them; CPU: as host_seconds */
+    double host_seconds;   /* that enqueuing them took the calling thread; CPU: that they ran */
+} rft_timing;
+
+/* Runs call(user, i, stream) for i in 0..count-1, three times: captured into a graph, replayed once to warm up and once more
+ * timed, and enqueued plainly for the host's time. On the CPU once, timed. call returns what rft_linear_run did. */
+RFT_API rft_status rft_measure_calls(rft_ctx *ctx, rft_status (*call)(void *user, uint32_t i, void *stream, rft_error *err),
+                                     void *user, uint32_t count, rft_timing *timing, rft_error *err);        /* [own] */
 
 /* ---- work and bound ---- */
 typedef struct rft_work {

@@ -92,7 +92,8 @@ static rft_status load_profile(rft_ctx *ctx, const rft_ctx_options *o, const rft
 static rft_status open_device(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft_machine *as, uint32_t threads,
                               rft_error *err) {
     const rft__device_options options = {
-        .ctx = o, .allocator = &ctx->allocator, .ordinal = ordinal, .as = as, .as_threads = threads};
+        .ctx = o, .allocator = &ctx->allocator, .log = &ctx->log, .machine = ctx->has_machine ? &ctx->machine : NULL,
+        .ordinal = ordinal, .as = as, .as_threads = threads};
     RFT_TRY(ctx->backend->open(&options, &ctx->device, err));
     rft_device_info info = {.struct_size = sizeof info};
     ctx->backend->describe(ctx->device, &info);

@@ -51,7 +51,8 @@ static uint64_t checksum(const rft__weight_header *h) {
     return rft__hash(RFT_HASH_SEED, h, offsetof(rft__weight_header, checksum));
 }
 
-static void write_header(void *storage, const rft__matrix *w, uint64_t layout, size_t data_bytes) {
+static rft_status write_header(const rft_ctx *ctx, void *storage, const rft__matrix *w, uint64_t layout, size_t data_bytes,
+                               rft_error *err) {
     rft__weight_header h = {.magic = RFT__WEIGHT_MAGIC,
                             .version = 1,
                             .header_bytes = HEADER_BYTES,
@@ -63,7 +64,7 @@ static void write_header(void *storage, const rft__matrix *w, uint64_t layout, s
                             .glu = (uint32_t)w->glu,
                             .data_bytes = data_bytes};
     h.checksum = checksum(&h);
-    memcpy(storage, &h, sizeof h);
+    return ctx->backend->memory_copy(ctx->device, storage, &h, sizeof h, RFT__TO_DEVICE, err);
 }
 
 /* What makes the header one of ours, before its fields mean anything. */
@@ -192,9 +193,9 @@ static rft_status pack_data(const rft_ctx *ctx, const rft__matrix *w, const void
     const double start = rft__now();
     size_t bytes = 0;
     RFT_TRY(storage_bytes(ctx, w, &bytes, err));
-    memset(storage, 0, HEADER_BYTES);
+    RFT_TRY(ctx->backend->memory_fill(ctx->device, storage, 0, HEADER_BYTES, err));
     RFT_TRY(ctx->backend->weight_pack(ctx->device, w, q, (unsigned char *)storage + HEADER_BYTES, stream, err));
-    write_header(storage, w, ctx->backend->weight_layout(w), bytes - HEADER_BYTES);
+    RFT_TRY(write_header(ctx, storage, w, ctx->backend->weight_layout(w), bytes - HEADER_BYTES, err));
     log_pack(ctx, w, bytes, start);
     return RFT_OK;
 }
@@ -241,7 +242,7 @@ rft_status rft_weight_open(rft_ctx *ctx, void *storage, size_t bytes, rft_weight
         RFT_FAIL(err, RFT_E_LAYOUT, "bytes = %zu is less than the %d of a weight's header", bytes, HEADER_BYTES);
     }
     rft__weight_header h;
-    memcpy(&h, storage, sizeof h);
+    RFT_TRY(ctx->backend->memory_copy(ctx->device, &h, storage, sizeof h, RFT__TO_HOST, err));
     rft__matrix w;
     RFT_TRY(check_identity(&h, err));
     RFT_TRY(header_matrix(&h, &w, err));
@@ -269,5 +270,5 @@ rft_status rft_weight_unpack(const rft_weight *weight, float *w, int64_t ld, rft
         rft__mul_overflows(bytes, 4, &bytes)) {
         RFT_FAIL(err, RFT_E_ARG, "ld = %lld: %lld rows overflow 2^63 bytes", (long long)ld, (long long)rows);
     }
-    return weight->ctx->backend->weight_unpack(m, weight->data, w, row, err);
+    return weight->ctx->backend->weight_unpack(weight->ctx->device, m, weight->data, w, row, err);
 }

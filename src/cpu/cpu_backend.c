@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "cpu/cpu_choice.h"
+#include "cpu/cpu_memory.h"
 #include "cpu/cpuid.h"
 
 #include <stdio.h>
@@ -89,6 +90,8 @@ static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error
     return rft__pool_create(&d->allocator, d->threads, o->ctx->parallel_for, o->ctx->user, &d->pool, err);
 }
 
+static bool cpu_present(void) { return true; }
+
 static rft_status cpu_open(const rft__device_options *o, rft__device **out, rft_error *err) {
     rft__device *d = rft__alloc(o->allocator, sizeof *d, _Alignof(rft__device));
     if (d == NULL) {
@@ -135,7 +138,9 @@ static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const vo
     return RFT_OK;
 }
 
-static rft_status cpu_weight_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err) {
+static rft_status cpu_weight_unpack(rft__device *d, const rft__matrix *w, const void *data, float *out, int64_t ld,
+                                    rft_error *err) {
+    (void)d;
     (void)err;
     rft__cpu_unpack(w, data, out, ld);
     return RFT_OK;
@@ -185,9 +190,16 @@ rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info) {
 
 const rft__backend rft__backend_cpu = {
     .name = "cpu",
+    .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .memory_alloc = rft__cpu_memory_alloc,
+    .memory_free = rft__cpu_memory_free,
+    .memory_copy = rft__cpu_memory_copy,
+    .memory_fill = rft__cpu_memory_fill,
+    .sync = rft__cpu_sync,
+    .measure = rft__cpu_measure,
     .weight_layout = cpu_weight_layout,
     .weight_bytes = cpu_weight_bytes,
     .weight_pack = cpu_weight_pack,

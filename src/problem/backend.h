@@ -25,6 +25,8 @@ void rft__text_add(rft__text *t, const char *format, ...) __attribute__((format(
 typedef struct rft__device_options {
     const rft_ctx_options *ctx; /* as checked by api; strings valid during the call only */
     const rft__allocator *allocator;
+    const rft__log *log;
+    const rft_machine *machine; /* the context's profile; NULL: it has none */
     int ordinal;
     const rft_machine *as; /* NULL, or open a device that only judges candidates, as if this machine were here; it never runs */
     uint32_t as_threads;   /* of that device */
@@ -37,17 +39,33 @@ typedef struct rft__run {       /* one product, checked */
                                   * k = 0 or alpha = 0. m, n and batch are not 0. */
 } rft__run;
 
+typedef enum rft__direction { RFT__TO_DEVICE, RFT__TO_HOST } rft__direction;
+
+typedef rft_status rft__timed_call(void *user, uint32_t i, void *stream, rft_error *err);
+
 typedef struct rft__backend {
     const char *name; /* "cpu", "cuda" */
+    bool (*present)(void); /* a device of this kind can be opened here */
     rft_status (*open)(const rft__device_options *options, rft__device **out, rft_error *err);
     void (*close)(rft__device *device);
     void (*describe)(const rft__device *device, rft_device_info *info);
+
+    /* Memory, copies that are complete on return, and time, as rooftile_analysis.h says. bytes is not 0. */
+    rft_status (*memory_alloc)(rft__device *device, size_t bytes, void **p, rft_error *err);
+    void (*memory_free)(rft__device *device, void *p, size_t bytes);
+    rft_status (*memory_copy)(rft__device *device, void *dst, const void *src, size_t bytes, rft__direction direction,
+                              rft_error *err);
+    rft_status (*memory_fill)(rft__device *device, void *dst, int byte, size_t bytes, rft_error *err);
+    rft_status (*sync)(rft__device *device, void *stream, rft_error *err);
+    rft_status (*measure)(rft__device *device, rft__timed_call *call, void *user, uint32_t count, rft_timing *timing,
+                          rft_error *err);
 
     uint64_t (*weight_layout)(const rft__matrix *w);            /* of the packed form; 0: this W cannot be packed */
     rft_status (*weight_bytes)(const rft__matrix *w, size_t *bytes, rft_error *err); /* of the packed data behind the header */
     rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
                               rft_error *err);
-    rft_status (*weight_unpack)(const rft__matrix *w, const void *data, float *out, int64_t ld, rft_error *err);
+    rft_status (*weight_unpack)(rft__device *device, const rft__matrix *w, const void *data, float *out, int64_t ld,
+                                rft_error *err); /* out: host memory */
 
     /* Fixes a kernel for each range of m. forced: a kernel's name, or NULL. */
     rft_status (*choose)(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err);
@@ -63,7 +81,7 @@ typedef struct rft__backend {
     rft_status (*kernel_get)(uint32_t i, rft_kernel_info *info); /* i < kernel_count() */
 } rft__backend;
 
-extern const rft__backend rft__backend_cpu;
+extern const rft__backend rft__backend_cpu, rft__backend_cuda;
 
 /* What a weight object holds; api owns the object, backends read it. */
 struct rft_weight {
