@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device.cuh - what C lacks on an NVIDIA GPU and more than one kernel needs: dependent launch, loads with a cache policy,
+ * asynchronous copies, memory barriers, tensor maps. Each function is one instruction, or the loop that waits for one.
+ * Included by every kernel. Invariant: each one that touches memory is volatile, so that it stays behind
+ * rft__pdl_wait where the text has it behind; what runs on Hopper only is there only when compiled for it.
+ */
+#ifndef RFT_DEVICE_CUH
+#define RFT_DEVICE_CUH
+
+#define RFT_FN static __device__ __forceinline__
+#define RFT_UNROLL _Pragma("unroll")
+#define RFT_HOPPER (__CUDA_ARCH__ >= 900)
+
+#include "cuda_args.h"
+
+/* ---- dependent launch ---- */
+
+/* From here on this kernel may touch what the kernel before wrote or read. */
+RFT_FN void rft__pdl_wait(void) {
+#if RFT_HOPPER
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets blocks of the next kernel start where there is room. */
+RFT_FN void rft__pdl_launch(void) {
+#if RFT_HOPPER
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* ---- 16 bytes from global memory; p is aligned to 16 ---- */
+
+RFT_FN uint4 rft__load16(const void *p) {
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+/* For data that nobody writes during this kernel and nobody reads twice. */
+RFT_FN unsigned long long rft__policy_stream(void) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/* For data that many blocks read. */
+RFT_FN unsigned long long rft__policy_keep(void) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+RFT_FN uint4 rft__load16_policy(const void *p, unsigned long long policy) {
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p), "l"(policy));
+    return v;
+}
+
+/* ---- shared memory ---- */
+
+RFT_FN unsigned rft__shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+/* Four 8x8 matrices of 16-bit elements; row i of matrix j is at the address that lane 8 j + i gives. */
+RFT_FN void rft__ldmatrix4(unsigned r[4], unsigned address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+RFT_FN void rft__ldmatrix4_trans(unsigned r[4], unsigned address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/* Threads of some warps meet; id 1..15, since __syncthreads has 0. */
+RFT_FN void rft__bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+RFT_FN void rft__bar_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+
+/* ---- cp.async: global to shared by the threads themselves ---- */
+
+/* The first `bytes` (0..16) are copied, the others become 0; both addresses are aligned to 16. */
+RFT_FN void rft__cp_async16(unsigned to, const void *from, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+RFT_FN void rft__cp_async16_policy(unsigned to, const void *from, int bytes, unsigned long long policy) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes), "l"(policy)
+                 : "memory");
+}
+
+/* size 4 or 8, a constant; both addresses are aligned to it. */
+#define RFT_CP_ASYNC(to, from, size, bytes) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(size), "r"(bytes) : "memory")
+
+RFT_FN void rft__cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Until at most `pending` (a constant) groups of this thread are under way. */
+#define RFT_CP_ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+#if RFT_HOPPER
+/* ---- mbarrier; `barrier` is a shared address of 8 bytes ---- */
+
+RFT_FN void rft__mbarrier_init(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+/* Makes initialised barriers visible to the async proxy and the cluster; then threads still have to meet. */
+RFT_FN void rft__mbarrier_init_fence(void) { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+RFT_FN void rft__mbarrier_arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+RFT_FN void rft__mbarrier_expect(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+/* Arrives at the barrier that lies at the same place in block `rank` of the cluster. */
+RFT_FN void rft__mbarrier_arrive_at(unsigned barrier, unsigned rank) {
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+                 "}" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
+
+RFT_FN bool rft__mbarrier_done(unsigned barrier, unsigned parity) {
+    unsigned done;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done != 0;
+}
+
+/* Until the phase of this parity is complete: a new barrier is in phase 0, so waiting for parity 1 returns at once. */
+RFT_FN void rft__mbarrier_wait(unsigned barrier, unsigned parity) {
+    while (!rft__mbarrier_done(barrier, parity)) {
+    }
+}
+
+/* The same for data that another block of the cluster wrote or released. */
+RFT_FN void rft__mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
+    unsigned done = 0;
+    while (!done) {
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    }
+}
+
+/* ---- clusters ---- */
+
+RFT_FN unsigned rft__cluster_rank(void) {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+RFT_FN void rft__cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+RFT_FN void rft__cluster_wait(void) { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/* The address in block `rank` that corresponds to a shared address here. */
+RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) {
+    unsigned remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    return remote;
+}
+
+RFT_FN float rft__cluster_load(unsigned remote) {
+    float v;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(remote) : "memory");
+    return v;
+}
+
+RFT_FN void rft__cluster_store(unsigned remote, float v) {
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(v) : "memory");
+}
+
+/* ---- bulk copies: one thread asks, the barrier counts bytes ---- */
+
+/* Addresses and bytes are multiples of 16. */
+RFT_FN void rft__bulk_load(unsigned to, const void *from, unsigned bytes, unsigned barrier, unsigned long long policy) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+                     to),
+                 "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+                 : "memory");
+}
+
+RFT_FN void rft__bulk_prefetch(const void *from, unsigned bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
+/* Shared memory that threads wrote becomes visible to bulk and tensor copies and to wgmma: each writer, before they meet. */
+RFT_FN void rft__fence_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+RFT_FN void rft__bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* Until the sources of all but `pending` groups may be overwritten; RFT_BULK_WAIT: until they are written. */
+#define RFT_BULK_WAIT_READ(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
+#define RFT_BULK_WAIT(pending) asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
+
+/* ---- tensor maps; coordinates fastest first ---- */
+
+RFT_FN void rft__map_prefetch(const rft__cuda_map *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+
+RFT_FN void rft__map_load2(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier, unsigned long long policy) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+                 " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(c0), "r"(c1), "l"(policy)
+                 : "memory");
+}
+
+RFT_FN void rft__map_load3(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, unsigned barrier,
+                           unsigned long long policy) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+                 " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "l"(policy)
+                 : "memory");
+}
+
+/* To the same place in every block of the cluster whose bit is set in `blocks`; each block's own barrier counts. */
+RFT_FN void rft__map_load2_multicast(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier,
+                                     unsigned short blocks, unsigned long long policy) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
+                 " [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(c0), "r"(c1), "h"(blocks), "l"(policy)
+                 : "memory");
+}
+
+RFT_FN void rft__map_load3_multicast(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, unsigned barrier,
+                                     unsigned short blocks, unsigned long long policy) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
+                 " [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "h"(blocks), "l"(policy)
+                 : "memory");
+}
+
+RFT_FN void rft__map_store2(const rft__cuda_map *map, int c0, int c1, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(c0),
+                 "r"(c1)
+                 : "memory");
+}
+
+RFT_FN void rft__map_store3(const rft__cuda_map *map, int c0, int c1, int c2, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(c0),
+                 "r"(c1), "r"(c2)
+                 : "memory");
+}
+
+/* ---- wgmma's own order ---- */
+
+RFT_FN void rft__wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+RFT_FN void rft__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+#define RFT_WGMMA_WAIT(pending) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
+#endif
+
+#endif
