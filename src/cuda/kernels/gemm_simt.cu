@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_simt.cu - Y = X * W^T on the FMA units, one f32 chain an element in ascending k: the kernel for any pair of types, any
+ * order, stride and alignment, so the last candidate of every plan and the f32 kernel of GPUs.
+ *
+ *     block 128 x 128, 128 threads             thread 8 x 16: rows 4 + 4, columns 4 + 4 + 4 + 4
+ *               n: 4 groups of 32                   a warp: 8 lanes down, 4 lanes across
+ *          +----+----+----+----+               +--+         w: 4 x 16 bytes, same for 8 lanes
+ *     m: 2 |    |    |    |    |               |  | x: 2 x 16 bytes, 128 bytes of a row of k a warp
+ *       of +----+----+----+----+               +--+
+ *       64 |    |    |    |    |               128 FMA a k for 6 shared loads of 16 bytes
+ *          +----+----+----+----+
+ *
+ * Shared memory holds two steps of RFT_BK k as f32, k-major, rows of BM + 4 floats: the 16-byte loads of a step have no bank
+ * conflict, nor has the transposing store of K-contiguous quads (quads 4 k apart lie 16 banks apart). The next step is on its
+ * way in registers while this one is multiplied; one barrier a step. FLOPs a step: 2 * BM * BN * BK for 4 * (BM + BN) * BK
+ * bytes of f32. RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
+ * Registers (sm_90, 128 x 128): 128 sums, 48 operands, 16 to 32 in flight.
+ */
+#include "config.h"
+
+#include "cuda_args.h"
+#include "device.cuh"
+#include "convert.cuh"
+#include "epilogue.cuh"
+#include "gemm_tile.h"
+
+#define THREADS (32 * RFT_WARPS)
+#define EACH (RFT_BM * RFT_BN / THREADS)
+#define TM (EACH >= 64 ? 8 : 4)
+#define TN (EACH / TM)
+#define ROW_GROUPS (TM / 4)
+#define COLUMN_GROUPS (TN / 4)
+#define ROW_THREADS (RFT_BM / TM)
+#define LANES_M (ROW_THREADS < 8 ? ROW_THREADS : 8)
+#define LANES_N (32 / LANES_M)
+#define WARPS_M (ROW_THREADS / LANES_M)
+#define X_QUADS (RFT_BM * RFT_BK / 4 / THREADS) /* of a thread and step */
+#define W_QUADS (RFT_BN * RFT_BK / 4 / THREADS)
+#define QUADS (X_QUADS > W_QUADS ? X_QUADS : W_QUADS)
+#define X_PITCH (RFT_BM + 4)
+#define W_PITCH (RFT_BN + 4)
+
+typedef struct quad { /* 4 neighbours in memory, as stored */
+    unsigned word[4];
+} quad;
+
+typedef struct quad_place { /* of quad q in a tile: rows along M or N of the tile, k inside a step */
+    int row, k;
+} quad_place;
+
+/* K-contiguous: 2 quads of a row side by side, so that a warp reads whole sectors. MN-contiguous: along the row. */
+RFT_FN quad_place place_of(int q, int mn, int rows) {
+    const quad_place along_row = {q % (rows / 4) * 4, q / (rows / 4)};
+    const quad_place along_k = {q / 2 % rows, (q / 2 / rows * 2 + q % 2) * 4};
+    return mn ? along_row : along_k;
+}
+
+/* Reads the `valid` first of 4 neighbours; the others are 0. */
+RFT_FN quad quad_load(const char *p, int type, int valid) {
+    quad q = {{0, 0, 0, 0}};
+    if (RFT_OPTION0 && valid >= 4) {
+        if (type == RFT_TYPE_F32) {
+            const uint4 v = *(const uint4 *)p;
+            q.word[0] = v.x, q.word[1] = v.y, q.word[2] = v.z, q.word[3] = v.w;
+        } else {
+            const uint2 v = *(const uint2 *)p;
+            q.word[0] = v.x, q.word[1] = v.y;
+        }
+        return q;
+    }
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        if (i < valid) {
+            if (type == RFT_TYPE_F32) {
+                q.word[i] = ((const unsigned *)p)[i];
+            } else {
+                q.word[i / 2] |= (unsigned)((const unsigned short *)p)[i] << i % 2 * 16;
+            }
+        }
+    }
+    return q;
+}
+
+RFT_FN float quad_value(quad q, int type, int i) {
+    return type == RFT_TYPE_F32 ? __uint_as_float(q.word[i]) : i % 2 ? rft__widen_high(type, q.word[i / 2])
+                                                              : rft__widen_low(type, q.word[i / 2]);
+}
+
+/* Where a quad goes in the k-major f32 tile. */
+RFT_FN void quad_store(float *tile, int pitch, quad q, int type, quad_place at, int mn) {
+    float v[4];
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        v[i] = quad_value(q, type, i);
+    }
+    if (mn) {
+        *(float4 *)(tile + at.k * pitch + at.row) = make_float4(v[0], v[1], v[2], v[3]);
+        return;
+    }
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        tile[(at.k + i) * pitch + at.row] = v[i];
+    }
+}
+
+typedef struct side { /* what a thread brings of one operand: `quads` quads a step */
+    const char *at[QUADS];
+    int rows[QUADS]; /* MN-contiguous: rows from the quad's first on */
+    quad next[QUADS];
+} side;
+
+#define X_SIDE X_QUADS, RFT_X_TYPE, RFT_X_MN, RFT_BM
+#define W_SIDE W_QUADS, RFT_W_TYPE, RFT_W_MN, RFT_BN
+
+/* tile_row: the row of the operand behind row 0 of the tile, halves: see rft__tile_w_row. A K-contiguous quad past the last
+ * row reads that row instead; its sums are not stored. */
+RFT_FN void side_open(side *s, int quads, int type, int mn, int tile_rows, const void *base, long long batch_offset, long long ld,
+                      int tile_row, int all_rows, int halves) {
+    RFT_UNROLL
+    for (int i = 0; i < quads; i++) {
+        const quad_place at = place_of((int)threadIdx.x + i * THREADS, mn, tile_rows);
+        const int rows = halves && at.row < tile_rows / 2 ? all_rows / 2 : all_rows;
+        const int row = rft__tile_w_row(tile_row, at.row, tile_rows, all_rows, halves);
+        const long long element = mn ? at.k * ld + row : (row < rows ? row : rows - 1) * ld + at.k;
+        s->rows[i] = rows - row;
+        s->at[i] = (const char *)base + (batch_offset + element) * rft__size_of(type);
+    }
+}
+
+/* Sends the loads of the step that begins at k0 on their way and moves on by one step. k past the end counts as 0. */
+RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long long ld, int k0, int k_all) {
+    RFT_UNROLL
+    for (int i = 0; i < quads; i++) {
+        const int k = k0 + place_of((int)threadIdx.x + i * THREADS, mn, tile_rows).k;
+        s->next[i] = quad_load(s->at[i], type, mn ? (k < k_all ? s->rows[i] : 0) : k_all - k);
+        s->at[i] += (mn ? ld : 1) * (RFT_BK * rft__size_of(type));
+    }
+}
+
+RFT_FN void side_store(const side *s, int quads, int type, int mn, int tile_rows, float *tile) {
+    RFT_UNROLL
+    for (int i = 0; i < quads; i++) {
+        quad_store(tile, tile_rows + 4, s->next[i], type, place_of((int)threadIdx.x + i * THREADS, mn, tile_rows), mn);
+    }
+}
+
+/* A thread's values of one k: `groups` groups of 4, `apart` floats apart. */
+RFT_FN void operand_load(float *v, const float *row, int groups, int apart) {
+    RFT_UNROLL
+    for (int g = 0; g < groups; g++) {
+        const float4 f = *(const float4 *)(row + g * apart);
+        v[4 * g] = f.x, v[4 * g + 1] = f.y, v[4 * g + 2] = f.z, v[4 * g + 3] = f.w;
+    }
+}
+
+RFT_FN void multiply(float (*sum)[TN], const float *x, const float *w) {
+    RFT_UNROLL
+    for (int i = 0; i < TM; i++) {
+        RFT_UNROLL
+        for (int j = 0; j < TN; j++) {
+            sum[i][j] = __fmaf_rn(x[i], w[j], sum[i][j]);
+        }
+    }
+}
+
+/* One row of a thread's sums through the epilogue to y; c0: the tile column of its first group. */
+RFT_FN void finish_row(const rft__cuda_args *a, int batch, int m, int n0, int c0, float *row) {
+    const int n_out = RFT_GLU ? a->n / 2 : a->n;
+    if (RFT_GLU == 2) {
+        RFT_UNROLL
+        for (int g = 0; g < COLUMN_GROUPS; g++) {
+            const int n = (n0 + g * (RFT_BN / COLUMN_GROUPS) + c0) / 2;
+            float gate[2] = {row[4 * g], row[4 * g + 2]}, up[2] = {row[4 * g + 1], row[4 * g + 3]};
+            if (n < n_out) {
+                rft__finish_span(a, batch, m, n, gate, up, 2, n_out - n < 2 ? 1 : 2);
+            }
+        }
+        return;
+    }
+    RFT_UNROLL
+    for (int g = 0; g < (RFT_GLU ? COLUMN_GROUPS / 2 : COLUMN_GROUPS); g++) {
+        const int n = (RFT_GLU ? n0 / 2 : n0) + g * (RFT_BN / COLUMN_GROUPS) + c0;
+        if (n < n_out) {
+            rft__finish_span(a, batch, m, n, row + 4 * g, RFT_GLU ? row + 4 * (g + COLUMN_GROUPS / 2) : (const float *)0, 4,
+                             n_out - n < 4 ? n_out - n : 4);
+        }
+    }
+}
+
+/* The product of one tile and batch. r0, c0: the thread's first row and column in the tile. */
+RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0) {
+    __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
+    const int steps = (a->k + RFT_BK - 1) / RFT_BK;
+    float x[2][TM], w[2][TN];
+    if (steps == 0) {
+        return;
+    }
+    side_fetch(xs, X_SIDE, a->ldx, 0, a->k);
+    side_fetch(ws, W_SIDE, a->ldw, 0, a->k);
+    __syncthreads(); /* the batch before may still be read */
+    side_store(xs, X_SIDE, x_tile[0]);
+    side_store(ws, W_SIDE, w_tile[0]);
+    __syncthreads();
+    operand_load(x[0], x_tile[0] + r0, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+    operand_load(w[0], w_tile[0] + c0, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+        const int more = step + 1 < steps, here = step % 2;
+        if (more) {
+            side_fetch(xs, X_SIDE, a->ldx, (step + 1) * RFT_BK, a->k);
+            side_fetch(ws, W_SIDE, a->ldw, (step + 1) * RFT_BK, a->k);
+        }
+        RFT_UNROLL
+        for (int k = 0; k < RFT_BK; k++) {
+            const int last = k + 1 == RFT_BK, from = last ? 1 - here : here, next = last ? 0 : k + 1;
+            if (last && more) { /* all threads hold the last k of the other buffer: it was read a step ago */
+                side_store(xs, X_SIDE, x_tile[from]);
+                side_store(ws, W_SIDE, w_tile[from]);
+                __syncthreads();
+            }
+            if (!last || more) {
+                operand_load(x[(k + 1) % 2], x_tile[from] + next * X_PITCH + r0, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+                operand_load(w[(k + 1) % 2], w_tile[from] + next * W_PITCH + c0, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+            }
+            multiply(sum, x[k % 2], w[k % 2]);
+        }
+    }
+}
+
+/* The rows of a thread, one after the other at the place of the first: so the epilogue is in the text once. */
+RFT_FN void finish(const rft__cuda_args *a, int batch, int m0, int n0, int r0, int c0, float (*sum)[TN]) {
+#pragma unroll 1
+    for (int i = 0; i < TM; i++) {
+        const int m = m0 + i / 4 * (RFT_BM / ROW_GROUPS) + r0 + i % 4;
+        if (m < a->m) {
+            finish_row(a, batch, m, n0, c0, sum[0]);
+        }
+        RFT_UNROLL
+        for (int j = 0; j < (TM - 1) * TN; j++) {
+            sum[j / TN][j % TN] = sum[j / TN + 1][j % TN];
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemm_simt(const __grid_constant__ rft__cuda_args args) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int r0 = 4 * (warp % WARPS_M * LANES_M + lane % LANES_M), c0 = 4 * (warp / WARPS_M * LANES_N + lane / LANES_M);
+    const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
+    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN;
+    rft__pdl_launch();
+    rft__pdl_wait();
+    for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
+        float sum[TM][TN] = {};
+        side x, w;
+        side_open(&x, X_SIDE, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, 0);
+        side_open(&w, W_SIDE, args.w, batch * args.w_batch_stride, args.ldw, n0, args.n, RFT_GLU == 1);
+        tile_sums(sum, &x, &w, &args, r0, c0);
+        finish(&args, batch, m0, n0, r0, c0, sum);
+    }
+}
