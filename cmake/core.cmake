@@ -22,7 +22,7 @@ target_include_directories(rooftile_internal INTERFACE
 target_compile_definitions(rooftile_internal INTERFACE RFT_HAVE_HWLOC=$<BOOL:${HWLOC_FOUND}>)
 target_link_libraries(rooftile_internal INTERFACE
     rooftile_flags PkgConfig::JANSSON
-    $<$<BOOL:${HWLOC_FOUND}>:PkgConfig::HWLOC> Threads::Threads m)
+    $<$<BOOL:${HWLOC_FOUND}>:PkgConfig::HWLOC> Threads::Threads ${CMAKE_DL_LIBS} m)
 
 function(rft_add_objects target)
     add_library(${target} OBJECT ${ARGN})
@@ -32,11 +32,26 @@ function(rft_add_objects target)
     set_property(GLOBAL APPEND PROPERTY RFT_OBJECTS $<TARGET_OBJECTS:${target}>)
 endfunction()
 
+# What device code is compiled from, as text within the library.
+function(rft_embed_cuda output)
+    set(src "${PROJECT_SOURCE_DIR}/src")
+    file(GLOB files CONFIGURE_DEPENDS RELATIVE "${src}"
+        "${src}/cuda/kernels/*.cu" "${src}/cuda/kernels/*.cuh" "${src}/cuda/kernels/*.h"
+        "${src}/epilogue/epi_math.h" "${src}/epilogue/epi_ops.def" "${src}/format/decode/*.h")
+    list(TRANSFORM files PREPEND "${src}/" OUTPUT_VARIABLE paths)
+    add_custom_command(OUTPUT "${output}"
+        COMMAND ${CMAKE_COMMAND} -D "OUTPUT=${output}" -D "SOURCE_DIR=${src}" -D "FILES=${files}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+        DEPENDS ${paths} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+        COMMENT "Embedding the text of CUDA kernels"
+        VERBATIM)
+endfunction()
+
 function(rft_add_layers)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*/*.c")
-    if(sources)
-        rft_add_objects(rooftile_baseline ${sources})
-    endif()
+    set(embedded "${RFT_GENERATED_DIR}/cuda_embedded.c")
+    rft_embed_cuda("${embedded}")
+    rft_add_objects(rooftile_baseline ${sources} "${embedded}")
 endfunction()
 
 # Full unrolls and sanitizers multiply: with all checks gcc takes minutes and clang 14 over ten minutes for one file of register
@@ -88,7 +103,7 @@ function(rft_add_library name map)
 endfunction()
 
 get_property(core_objects GLOBAL PROPERTY RFT_OBJECTS)
-set(core_libraries PkgConfig::JANSSON Threads::Threads m)
+set(core_libraries PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
 if(HWLOC_FOUND)
     list(APPEND core_libraries PkgConfig::HWLOC)
 endif()

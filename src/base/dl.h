@@ -15,11 +15,10 @@ typedef struct rft__dl_row { /* one function of a table */
     bool optional;           /* NULL where the library lacks it */
 } rft__dl_row;
 
-/* The first of names (ended by NULL) that is in the process already or, unless loaded_only, can be loaded. NULL: none, and
- * reason says why the loader refused the last one that it found, or that it found none. */
-void *rft__dl_open(const char *const *names, bool loaded_only, char *reason, size_t cap);
+/* name: as dlopen takes it. loaded_only: only what the process holds already. NULL: reason holds the loader's text. */
+void *rft__dl_open(const char *name, bool loaded_only, char *reason, size_t cap);
 void *rft__dl_symbol(void *library, const char *name); /* NULL: none */
-/* Fills table. Returns the name of the first symbol that is missing and not optional, NULL when all are there. */
+/* Fills all of table. Returns the first name that is missing and not optional, NULL when all are there. */
 const char *rft__dl_bind(void *library, const rft__dl_row *rows, size_t count, void *table);
 
 #endif
