@@ -172,9 +172,13 @@ typedef struct rft__driver {
 /* The driver, opened and initialised once a process; from any thread. NULL: there is none, it is older than
  * RFT_DRIVER_LEAST, or it finds no usable GPU; err then says which (RFT_E_DEVICE), each time. */
 const rft__driver *rft__driver_get(rft_error *err);
+/* The same from the library called name, without the memory: what rft__driver_get does once. */
+rft_status rft__driver_load(const char *name, rft__driver *driver, rft_error *err);
+/* The version that the driver supports, without initialising it; 0: there is none. */
+int rft__driver_version(void);
 
 /* RFT_OK for CUDA_SUCCESS, else RFT_E_DEVICE with the driver's name and text of the result; native is the result.
- * what: the call as the user knows it, such as "loading a kernel". */
+ * what: the call as the user knows it, such as "loading a kernel". Only after rft__driver_get gave a driver. */
 rft_status rft__driver_check(CUresult result, const char *what, rft_error *err);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * nvrtc.h - NVIDIA's run-time compiler without its header: the table of its functions, filled from libnvrtc when the first
  * kernel must be compiled. It needs no GPU. Called by jit.c.
- * Looked for in this order: the file that RFT_NVRTC names; one that the process has loaded already; the system's libraries;
- * the toolkit's usual folder. One newer than the driver is passed over, since the driver could not load its code.
+ * The file that RFT_NVRTC names, and no other; else one that the process has loaded already, the system's, the toolkit's
+ * usual folder. One newer than the driver is passed over, since the driver might not load its code.
  */
 #ifndef RFT_CUDA_NVRTC_H
 #define RFT_CUDA_NVRTC_H
