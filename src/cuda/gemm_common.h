@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_common.h - arithmetic that the host halves of the tiled kernels share: how W lies, what is aligned, tiles and waves.
+ * Called by gemm_simt.c and gemm_sm80.c.
+ */
+#ifndef RFT_CUDA_GEMM_COMMON_H
+#define RFT_CUDA_GEMM_COMMON_H
+
+#include "cuda/cuda_family.h"
+
+enum { RFT__CUDA_MAX_GRID_Y = 65535 };
+
+typedef struct rft__tiles {
+    int64_t m, n, count; /* of one batch; of all batches */
+} rft__tiles;
+
+/* A packed W is K-contiguous, whatever it was packed from. */
+static inline bool rft__cuda_w_mn(const rft__problem *p) {
+    return (p->w.view || p->w_dynamic) && p->w.order == RFT_MN_CONTIGUOUS;
+}
+
+static inline bool rft__cuda_x_mn(const rft__problem *p) { return p->x_order == RFT_MN_CONTIGUOUS; }
+
+static inline int rft__cuda_size(rft_type t) { return t == RFT_F32 ? 4 : 2; }
+
+/* Whether every run of `bytes` bytes that begins at a multiple of itself within its row or column has an aligned address. */
+static inline bool rft__cuda_runs_aligned(const void *p, int64_t ld, int64_t batch_stride, rft_type t, int bytes) {
+    const int64_t per = bytes / rft__cuda_size(t);
+    return (uintptr_t)p % (uintptr_t)bytes == 0 && ld % per == 0 && batch_stride % per == 0;
+}
+
+/* An MN-contiguous W of gate and up halves has a second run of rows, from n / 2 on. */
+static inline bool rft__cuda_halves_aligned(const rft__problem *p, int bytes) {
+    return p->w.glu != RFT__GLU_HALVES || !rft__cuda_w_mn(p) || p->w.n / 2 % (bytes / rft__cuda_size(p->w.elem)) == 0;
+}
+
+static inline rft__tiles rft__cuda_tiles(const rft__problem *p, const rft__cuda_row *r, int64_t m) {
+    const rft__tiles t = {rft__ceil_div(m, r->bm), rft__ceil_div(p->w.n, r->bn), 0};
+    return (rft__tiles){t.m, t.n, t.m * t.n * p->batch};
+}
+
+/* Seconds of `count` equal tiles on SMs that hold `resident` at a time. Those side by side on an SM share its units, `work`
+ * seconds a step each, but no step is shorter than the latency of the loads that it waits for. */
+static inline double rft__cuda_waves(int64_t count, int sms, int resident, double steps, double work, double latency) {
+    const int64_t wave = (int64_t)sms * resident, full = count / wave, rest = rft__ceil_div(count % wave, sms);
+    const double busy = (double)resident * work, last = (double)rest * work;
+    const double step = (double)full * (busy > latency ? busy : latency) + (rest ? (last > latency ? last : latency) : 0.0);
+    return step * steps;
+}
+
+/* Bytes of x, w and y, each once, and the epilogue's. */
+static inline double rft__cuda_traffic(const rft__problem *p, int64_t m) {
+    const double rows = (double)m * (double)p->batch;
+    return rft__matrix_bytes(&p->w) + rows * (double)p->w.k * rft__cuda_size(p->x) +
+           rows * (double)p->epi.n_out * rft__cuda_size(p->y) + rft__epi_bytes(&p->epi, m, p->batch);
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_simt.c - host half of kernels/gemm_simt.cu: the tiles on the FMA units that serve every problem. Two configs a row: with
+ * quads of elements that are one load (option 0 = 1), and with any pointer and stride, which a plan keeps beside it.
+ * Called through rft__cuda_gemm_simt. Bits do not depend on the config: an element is one chain of FMAs in ascending k.
+ */
+#include "cuda/gemm_common.h"
+
+enum { QUAD = 4, RASTER_GROUP = 8, ALIGNED = 0 /* option */ };
+
+static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
+
+static int each(const rft__cuda_row *r) { return r->bm * r->bn / (32 * r->warps); }
+
+/* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
+static int resident(const rft__cuda_row *r) {
+    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 ? 168 : 128;
+    return 65536 / (registers * 32 * r->warps);
+}
+
+/* Share of the FMA rate: the fewer sums a thread has, the more instructions load operands. */
+static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : each(r) >= 64 ? 0.78 : 0.6; }
+
+static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
+                   char reason[RFT__CUDA_REASON]) {
+    (void)f, (void)m, (void)reason;
+    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1};
+    int n = 0;
+    if (rft__cuda_halves_aligned(p, QUAD * rft__cuda_size(p->w.elem))) {
+        out[n] = any;
+        out[n++].option[ALIGNED] = 1;
+    }
+    out[n++] = any;
+    return n;
+}
+
+static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const rft__cuda_row *r = c->row;
+    const double flops = 2.0 * r->bm * r->bn * r->bk, rate = f->flops_f32 / f->sms * share(r) * (c->option[ALIGNED] ? 1.0 : 0.9);
+    const double steps = (double)rft__ceil_div(p->w.k, r->bk);
+    const double busy = rft__cuda_waves(rft__cuda_tiles(p, r, m).count, f->sms, resident(r), steps, flops / rate, LATENCY);
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    return 2e-6 + (busy > memory ? busy : memory);
+}
+
+static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
+
+static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
+    (void)f;
+    const rft__tiles t = rft__cuda_tiles(p, c->row, m);
+    *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
+                            .block = 32 * (unsigned)c->row->warps,
+                            .cluster = 1,
+                            .number = {(int)t.m, (int)t.n, RASTER_GROUP}};
+}
+
+static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
+    if (!c->option[ALIGNED] || a->k == 0) {
+        return NULL;
+    }
+    if (!rft__cuda_runs_aligned(a->x, a->ldx, a->x_batch_stride, p->x, QUAD * rft__cuda_size(p->x))) {
+        return "x, ldx and its batch stride must be multiples of 4 elements";
+    }
+    if (!rft__cuda_runs_aligned(a->w, a->ldw, a->w_batch_stride, p->w.elem, QUAD * rft__cuda_size(p->w.elem))) {
+        return "w, ldw and its batch stride must be multiples of 4 elements";
+    }
+    return NULL;
+}
+
+const rft__cuda_family rft__cuda_gemm_simt = {
+    .name = "gemm_simt",
+    .source = "gemm_simt.cu",
+    .configs = configs,
+    .seconds = seconds,
+    .text = text,
+    .launch = launch,
+    .unsuited = unsuited,
+};
