@@ -39,8 +39,8 @@ RFT_FN bool rft__elect(void) {
 /* ---- waits for the phase of a parity, as rft__mbarrier_wait; under RFT_KERNEL_DEBUG a wrong barrier traps after seconds ---- */
 #ifdef RFT_KERNEL_DEBUG
 #define RFT_SPIN_START const long long since = clock64()
-#define RFT_SPIN_CHECK                                                                                                             \
-    if (clock64() - since > 4000000000ll)                                                                                          \
+#define RFT_SPIN_CHECK                                                                                                           \
+    if (clock64() - since > 4000000000ll)                                                                                        \
     __trap()
 #else
 #define RFT_SPIN_START (void)0
@@ -82,7 +82,7 @@ RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {
  * rft__wgmma_n<N>(d, a, b, accumulate): N / 2 registers d, descriptors a and b; accumulate 0: d starts at 0.
  * rft__wgmma_fence comes before the first one after other code touched d, rft__wgmma_commit closes a group, and d may be
  * touched again after RFT_WGMMA_WAIT. The B side takes the same kinds of descriptors, with N for M. */
-#define RFT_TEXT(x) RFT_TEXT_(x)
+#define RFT_TEXT(x)  RFT_TEXT_(x)
 #define RFT_TEXT_(x) #x
 
 #if RFT_COMPUTE_TYPE == 2
@@ -99,45 +99,45 @@ RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {
 #endif
 
 /* "%0, ..., %(n-1)" and the operands behind it, grown by 4 and 8 registers a row. */
-#define RFT_D_4 "%0, %1, %2, %3"
-#define RFT_D_8 RFT_D_4 ", %4, %5, %6, %7"
-#define RFT_D_12 RFT_D_8 ", %8, %9, %10, %11"
-#define RFT_D_16 RFT_D_12 ", %12, %13, %14, %15"
-#define RFT_D_24 RFT_D_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define RFT_D_32 RFT_D_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define RFT_D_40 RFT_D_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define RFT_D_48 RFT_D_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
-#define RFT_D_56 RFT_D_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
-#define RFT_D_64 RFT_D_56 ", %56, %57, %58, %59, %60, %61, %62, %63"
-#define RFT_D_72 RFT_D_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
-#define RFT_D_80 RFT_D_72 ", %72, %73, %74, %75, %76, %77, %78, %79"
-#define RFT_D_88 RFT_D_80 ", %80, %81, %82, %83, %84, %85, %86, %87"
-#define RFT_D_96 RFT_D_88 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define RFT_D_4   "%0, %1, %2, %3"
+#define RFT_D_8   RFT_D_4 ", %4, %5, %6, %7"
+#define RFT_D_12  RFT_D_8 ", %8, %9, %10, %11"
+#define RFT_D_16  RFT_D_12 ", %12, %13, %14, %15"
+#define RFT_D_24  RFT_D_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define RFT_D_32  RFT_D_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define RFT_D_40  RFT_D_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define RFT_D_48  RFT_D_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define RFT_D_56  RFT_D_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define RFT_D_64  RFT_D_56 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define RFT_D_72  RFT_D_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define RFT_D_80  RFT_D_72 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define RFT_D_88  RFT_D_80 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define RFT_D_96  RFT_D_88 ", %88, %89, %90, %91, %92, %93, %94, %95"
 #define RFT_D_104 RFT_D_96 ", %96, %97, %98, %99, %100, %101, %102, %103"
 #define RFT_D_112 RFT_D_104 ", %104, %105, %106, %107, %108, %109, %110, %111"
 #define RFT_D_120 RFT_D_112 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define RFT_D_128 RFT_D_120 ", %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define RFT_C_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define RFT_C_8(i) RFT_C_4(i), RFT_C_4(i + 4)
-#define RFT_C_12(i) RFT_C_8(i), RFT_C_4(i + 8)
-#define RFT_C_16(i) RFT_C_8(i), RFT_C_8(i + 8)
-#define RFT_C_24(i) RFT_C_16(i), RFT_C_8(i + 16)
-#define RFT_C_32(i) RFT_C_16(i), RFT_C_16(i + 16)
-#define RFT_C_48(i) RFT_C_32(i), RFT_C_16(i + 32)
-#define RFT_C_64(i) RFT_C_32(i), RFT_C_32(i + 32)
-#define RFT_C_80(i) RFT_C_64(i), RFT_C_16(i + 64)
-#define RFT_C_96(i) RFT_C_64(i), RFT_C_32(i + 64)
+#define RFT_C_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define RFT_C_8(i)   RFT_C_4(i), RFT_C_4(i + 4)
+#define RFT_C_12(i)  RFT_C_8(i), RFT_C_4(i + 8)
+#define RFT_C_16(i)  RFT_C_8(i), RFT_C_8(i + 8)
+#define RFT_C_24(i)  RFT_C_16(i), RFT_C_8(i + 16)
+#define RFT_C_32(i)  RFT_C_16(i), RFT_C_16(i + 16)
+#define RFT_C_48(i)  RFT_C_32(i), RFT_C_16(i + 32)
+#define RFT_C_64(i)  RFT_C_32(i), RFT_C_32(i + 32)
+#define RFT_C_80(i)  RFT_C_64(i), RFT_C_16(i + 64)
+#define RFT_C_96(i)  RFT_C_64(i), RFT_C_32(i + 64)
 #define RFT_C_128(i) RFT_C_64(i), RFT_C_64(i + 64)
 
 /* R = N / 2 registers; a, b, s: the numbers behind theirs. */
-#define RFT_WGMMA(N, R, a_, b_, s_)                                                                                                \
-    RFT_FN void rft__wgmma_n##N(float *d, unsigned long long a, unsigned long long b, int accumulate) {                            \
-        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #s_ ", 0;\n\t"                                                       \
-                     "wgmma.mma_async.sync.aligned.m64n" #N RFT_WGMMA_TYPES "{" RFT_D_##R "}, %" #a_ ", %" #b_                      \
-                     ", p, 1, 1" RFT_WGMMA_MAJOR ";\n\t}"                                                                          \
-                     : RFT_C_##R(0)                                                                                                \
-                     : "l"(a), "l"(b), "r"(accumulate));                                                                           \
+#define RFT_WGMMA(N, R, a_, b_, s_)                                                                                              \
+    RFT_FN void rft__wgmma_n##N(float *d, unsigned long long a, unsigned long long b, int accumulate) {                          \
+        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" #s_ ", 0;\n\t"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n" #N RFT_WGMMA_TYPES "{" RFT_D_##R "}, %" #a_ ", %" #b_                   \
+                                                                                          ", p, 1, 1" RFT_WGMMA_MAJOR ";\n\t}"   \
+                     : RFT_C_##R(0)                                                                                              \
+                     : "l"(a), "l"(b), "r"(accumulate));                                                                         \
     }
 RFT_WGMMA(8, 4, 4, 5, 6)
 RFT_WGMMA(16, 8, 8, 9, 10)
@@ -152,7 +152,7 @@ RFT_WGMMA(192, 96, 96, 97, 98)
 RFT_WGMMA(256, 128, 128, 129, 130)
 
 /* The one of N = n, where n is a macro. */
-#define RFT_WGMMA_N(n) RFT_WGMMA_N_(n)
+#define RFT_WGMMA_N(n)  RFT_WGMMA_N_(n)
 #define RFT_WGMMA_N_(n) rft__wgmma_n##n
 
 #endif

@@ -13,7 +13,7 @@
 
 /* A swizzle atom is 8 rows of 128 bytes. In the shared memory of a TMA box of 128-byte rows the 16-byte piece c of row r
  * lies at piece c ^ (r & 7); every tile starts on a multiple of the atom. */
-#define RFT_SWIZZLE_ROW 128
+#define RFT_SWIZZLE_ROW  128
 #define RFT_SWIZZLE_ATOM 1024
 
 /* offset: of a byte in the box as if it were not swizzled, r * 128 + column. Its own inverse. */
