@@ -4,18 +4,9 @@
  */
 #include "bench_case.h"
 
-#include <string.h>
-
-bool buffer_make(buffer *b, size_t bytes) {
-    b->bytes = bytes;
-    b->p = cli_map(bytes);
-    return b->p != NULL;
-}
-
-void buffer_free(buffer *b) {
-    cli_unmap(b->p, b->bytes);
-    *b = (buffer){0};
-}
+/* f64 work of one proof: on a GPU the processor would take longer for more than the GPU needs for all rows. */
+#define GFLOP_CPU 0 /* the library's default */
+#define GFLOP_GPU 2
 
 static int no_memory(const bench_case *c) {
     cli_message("m %lld n %lld k %lld: no memory for the operands", (long long)c->m, (long long)c->n, (long long)c->k);
@@ -47,9 +38,9 @@ static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns
 
 static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint64_t seed) {
     size_t bytes;
-    if (!cli_bytes(type, elements, &bytes) || !buffer_make(b, bytes))
+    if (!cli_bytes(type, elements, &bytes) || buffer_make(b, c->ctx, bytes, &c->err) != RFT_OK)
         return no_memory(c);
-    if (rft_fill_random(type, b->p, elements, seed, &c->err) != RFT_OK)
+    if (buffer_random(b, type, elements, seed, &c->err) != RFT_OK)
         return cli_failed(&c->err, "random data");
     return CLI_OK;
 }
@@ -79,7 +70,7 @@ static int make_data(bench_case *c) {
     if (code != CLI_OK)
         return code;
     if (!cli_product(c->m, c->columns, c->o->batch, &elements) || !cli_bytes(c->o->y, elements, &bytes) ||
-        !buffer_make(&c->y, bytes))
+        buffer_make(&c->y, c->ctx, bytes, &c->err) != RFT_OK)
         return no_memory(c);
     return make_operands(c);
 }
@@ -89,7 +80,8 @@ static int make_plan(bench_case *c) {
     if (options_plan(c->o, c->ctx, &c->desc, &c->plan, &c->err) != RFT_OK)
         return cli_failed(&c->err, "plan");
     c->info = rft_plan_info_init();
-    if (rft_plan_get_info(c->plan, c->m, &c->info) != RFT_OK || !buffer_make(&c->workspace, c->info.workspace))
+    if (rft_plan_get_info(c->plan, c->m, &c->info) != RFT_OK ||
+        buffer_make(&c->workspace, c->ctx, c->info.workspace, &c->err) != RFT_OK)
         return no_memory(c);
     if (rft_work_of(&c->desc, c->m, &work, &c->err) != RFT_OK)
         return cli_failed(&c->err, "work");
@@ -120,7 +112,7 @@ void case_free(bench_case *c) {
         buffer_free(&c->operand_data[i]);
 }
 
-static rft_linear_args make_args(const bench_case *c, int64_t i) {
+static rft_linear_args make_args(const bench_case *c, int64_t i, void *stream) {
     rft_linear_args a = rft_linear_args_init();
     a.m = c->m;
     a.x = c->x.p;
@@ -129,6 +121,7 @@ static rft_linear_args make_args(const bench_case *c, int64_t i) {
     a.n_operand = c->o->epi.n_op;
     a.workspace = c->workspace.p;
     a.workspace_bytes = c->info.workspace;
+    a.stream = stream;
     if (c->set->weight)
         a.weight = weight_set_at(c->set, i);
     else
@@ -136,18 +129,19 @@ static rft_linear_args make_args(const bench_case *c, int64_t i) {
     return a;
 }
 
-bool case_run(bench_case *c, int64_t i) {
-    rft_linear_args args = make_args(c, i);
-    return rft_linear_run(c->plan, &args, &c->err) == RFT_OK;
+rft_status case_run(bench_case *c, int64_t i, void *stream, rft_error *err) {
+    rft_linear_args args = make_args(c, i, stream);
+    return rft_linear_run(c->plan, &args, err);
 }
 
 int case_verify(bench_case *c) {
-    rft_linear_args args = make_args(c, 0);
-    memset(c->y.p, 0xff, c->y.bytes);
-    if (rft_linear_run(c->plan, &args, &c->err) != RFT_OK)
+    rft_linear_args args = make_args(c, 0, NULL);
+    double most = on_host(c->ctx) ? GFLOP_CPU : GFLOP_GPU;
+    if (buffer_set(&c->y, 0xff, &c->err) != RFT_OK || rft_linear_run(c->plan, &args, &c->err) != RFT_OK ||
+        rft_ctx_sync(c->ctx, NULL, &c->err) != RFT_OK)
         return cli_failed(&c->err, "run");
     c->proof = (rft_verify_result){.struct_size = sizeof c->proof};
-    if (rft_verify(c->plan, &args, weight_set_raw(c->set, 0), 0, c->o->seed, &c->proof, &c->err) != RFT_OK)
+    if (rft_verify(c->plan, &args, weight_set_raw(c->set, 0), most, c->o->seed, &c->proof, &c->err) != RFT_OK)
         return cli_failed(&c->err, "verify");
     return c->proof.worst <= 1 ? CLI_OK : CLI_FAILED;
 }

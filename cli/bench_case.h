@@ -9,14 +9,6 @@
 #include "bench_weights.h"
 #include "options.h"
 
-typedef struct buffer {
-    void *p;
-    size_t bytes;
-} buffer;
-
-bool buffer_make(buffer *b, size_t bytes);
-void buffer_free(buffer *b);
-
 typedef struct bench_case {
     const run_options *o;
     rft_ctx *ctx;
@@ -35,8 +27,8 @@ typedef struct bench_case {
 /* An exit code; frees itself when it fails. */
 int case_make(bench_case *c, const run_options *o, rft_ctx *ctx, const weight_set *set, int64_t m);
 void case_free(bench_case *c);
-/* Runs once on copy i of the weights. */
-bool case_run(bench_case *c, int64_t i);
+/* Runs once on copy i of the weights; on a GPU it is enqueued on the stream. */
+rft_status case_run(bench_case *c, int64_t i, void *stream, rft_error *err);
 /* Runs once and compares with the f64 reference. CLI_FAILED: a wrong result. */
 int case_verify(bench_case *c);
 

@@ -16,7 +16,7 @@ typedef struct row_peer {
 } row_peer;
 
 typedef struct bench_row {
-    const char *device, *layout, *epi, *phase, *x, *y, *bound;
+    const char *device, *layout, *epi, *phase, *x, *y, *compute, *bound;
     char kernel[ROW_NAME], w[32];
     int64_t m, n, k;
     double flops, min_bytes, intensity;
@@ -25,6 +25,7 @@ typedef struct bench_row {
     double bound_us, pct_roof; /* 0: no machine profile */
     double err, err_limit;     /* at the element nearest to its bound */
     bool cold, beside;         /* beside: a warm run, behind the row of its cold one */
+    bool on_gpu;               /* us is then time on the device, call_us what enqueuing a call takes */
     int threads;
     row_peer peer[ROW_PEERS];
     int n_peer;

@@ -20,7 +20,8 @@ typedef struct line_up {
     contender c[CONTENDERS];
     const char *name[CONTENDERS]; /* NULL: one of ours */
     const char *version[CONTENDERS];
-    int n, warm; /* warm: its index, or 0 */
+    int n, warm;    /* warm: its index, or 0 */
+    int64_t copies; /* of the weights */
     unfused passes;
     weight_set bare_set; /* of the passes behind a gated unit */
 } line_up;
@@ -29,7 +30,9 @@ int bench_open(bench_job *job, const run_options *o) {
     rft_error err = {0};
     rft_device_info device = {.struct_size = sizeof device};
     job->o = o;
-    if (o->unfused && !(job->threads = team_create(o->threads))) {
+    if (o->unfused && strncmp(o->device, "cpu", 3) != 0)
+        cli_message("--unfused: the separate passes run on the CPU alone");
+    else if (o->unfused && !(job->threads = team_create(o->threads))) {
         cli_message("--threads %u: cannot start the threads", o->threads);
         return CLI_LIBRARY;
     }
@@ -45,7 +48,7 @@ int bench_open(bench_job *job, const run_options *o) {
         cli_message("no machine profile, so no roof is shown; `rooftile roofline` measures one");
     if (rft_ctx_get_device(job->ctx, &device) == RFT_OK)
         job->context_threads = device.threads;
-    return o->peers ? peers_open(o->peers, (uint32_t)job->context_threads, &job->peers) : CLI_OK;
+    return o->peers ? peers_open(o->peers, job->ctx, o->device, (uint32_t)job->context_threads, &job->peers) : CLI_OK;
 }
 
 void bench_close(bench_job *job) {
@@ -62,20 +65,25 @@ int bench_weights(const bench_job *job, int64_t n, int64_t k, const void *source
     return weight_set_make(set, job->ctx, &d.w, source, job->o->dynamic, job->o->seed);
 }
 
-static bool run_cold(void *self, int64_t i) { return case_run(self, i); }
+static rft_status run_cold(void *self, int64_t i, void *stream, rft_error *err) { return case_run(self, i, stream, err); }
 
-static bool run_warm(void *self, int64_t i) {
+static rft_status run_warm(void *self, int64_t i, void *stream, rft_error *err) {
     (void)i;
-    return case_run(self, 0);
+    return case_run(self, 0, stream, err);
 }
 
-static bool run_peer(void *self, int64_t i) {
+static rft_status run_peer(void *self, int64_t i, void *stream, rft_error *err) {
     peer *p = self;
-    return p->kind->run(p, i);
+    if (p->kind->run(p, i, stream))
+        return RFT_OK;
+    *err = (rft_error){.status = RFT_E_DEVICE, .message = "its call failed"};
+    return err->status;
 }
 
-static void enlist(line_up *l, bool (*call)(void *, int64_t), void *self, const char *name, const char *version) {
-    l->c[l->n] = (contender){.call = call, .self = self};
+typedef rft_status contender_call(void *self, int64_t i, void *stream, rft_error *err);
+
+static void enlist(line_up *l, contender_call *call, void *self, const char *name, const char *version) {
+    l->c[l->n] = (contender){.call = call, .self = self, .spread_over = l->copies};
     l->name[l->n] = name;
     l->version[l->n++] = version;
 }
@@ -111,7 +119,7 @@ static int enlist_unfused(bench_job *job, bench_case *c, const void *ours, line_
     int code = glu ? bare_weights(job, c, l) : CLI_OK;
     if (code == CLI_OK)
         code = unfused_make(&l->passes, c, glu ? &l->bare_set : c->set, job->threads);
-    if (code == CLI_OK && agrees("unfused", unfused_run(&l->passes, 0) ? unfused_difference(&l->passes, ours) : -1))
+    if (code == CLI_OK && agrees("unfused", unfused_run(&l->passes, 0, NULL, &c->err) == RFT_OK ? unfused_difference(&l->passes, ours) : -1))
         enlist(l, unfused_run, &l->passes, "unfused", "separate passes");
     return code;
 }
@@ -123,20 +131,26 @@ static peer_product product_of(bench_case *c, weight_set *set) {
                           .y = o->y,
                           .x_order = o->x_order,
                           .w_order = o->w_order,
+                          .compute = o->compute,
                           .m = c->m,
                           .n = c->n,
                           .k = c->k,
                           .x_data = c->x.p,
                           .y_data = c->y.p,
+                          .ctx = c->ctx,
                           .weights = set,
                           .epi = &o->epi,
                           .operand = c->operand};
 }
 
 /* Runs the peer once on the weights that made `ours`. */
-static bool peer_agrees(peer *p, const bench_case *c, const void *ours) {
-    memset(c->y.p, 0xff, c->y.bytes);
-    return agrees(p->name, p->kind->run(p, 0) ? peer_difference(c->o->y, ours, c->y.p, c->m * c->columns) : -1);
+static bool peer_agrees(peer *p, bench_case *c, const void *ours) {
+    void *theirs = cli_map(c->y.bytes);
+    bool ran = theirs && buffer_set(&c->y, 0xff, &c->err) == RFT_OK && p->kind->run(p, 0, NULL) &&
+               rft_ctx_sync(c->ctx, NULL, &c->err) == RFT_OK && buffer_read(&c->y, 0, theirs, c->y.bytes, &c->err) == RFT_OK;
+    bool good = agrees(p->name, ran ? peer_difference(c->o->y, ours, theirs, c->m * c->columns) : -1);
+    cli_unmap(theirs, c->y.bytes);
+    return good;
 }
 
 static void report_refusal(peer *p, const char *why) {
@@ -159,16 +173,15 @@ static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set,
 
 /* Everyone who runs beside the library, each compared with its proven result first. */
 static int enlist_others(bench_job *job, bench_case *c, weight_set *set, line_up *l) {
-    buffer ours = {0};
     if (job->peers.n == 0 && !job->threads)
         return CLI_OK;
-    if (!buffer_make(&ours, c->y.bytes))
+    void *ours = cli_map(c->y.bytes);
+    if (!ours || buffer_read(&c->y, 0, ours, c->y.bytes, &c->err) != RFT_OK)
         return CLI_LIBRARY;
-    memcpy(ours.p, c->y.p, c->y.bytes);
-    int code = job->threads ? enlist_unfused(job, c, ours.p, l) : CLI_OK;
+    int code = job->threads ? enlist_unfused(job, c, ours, l) : CLI_OK;
     for (int i = 0; code == CLI_OK && i < job->peers.n && l->n < CONTENDERS; i++)
-        enlist_peer(job, &job->peers.v[i], c, set, ours.p, l);
-    buffer_free(&ours);
+        enlist_peer(job, &job->peers.v[i], c, set, ours, l);
+    cli_unmap(ours, c->y.bytes);
     return code;
 }
 
@@ -216,9 +229,11 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
                    .phase = job->phase,
                    .x = rft_type_name(o->x),
                    .y = rft_type_name(o->y),
+                   .compute = compute_name(o->compute),
                    .m = m,
                    .n = n,
                    .k = k,
+                   .on_gpu = !on_host(job->ctx),
                    .threads = job->context_threads};
     snprintf(r.w, sizeof r.w, "%s", job->w_name ? job->w_name : rft_type_name(o->w));
     return r;
@@ -226,7 +241,8 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
 
 static bench_row make_row(const bench_job *job, const bench_case *c, const contender *t, bool cold) {
     bench_row r = blank_row(job, c->m, c->n, c->k);
-    r.us = r.call_us = t->us;
+    r.us = t->us;
+    r.call_us = t->call_us;
     r.us_min = t->us_min;
     r.spread = t->spread;
     r.cold = cold;
@@ -281,15 +297,15 @@ static int judge(const bench_job *job, const bench_case *c, const bench_row *r) 
 }
 
 /* Ours must run; another that fails leaves the row without it. */
-static int check_calls(const bench_case *c, const line_up *l) {
+static int check_calls(const line_up *l) {
     for (int i = 1; i < l->n; i++)
         if (l->c[i].failed && l->name[i])
-            cli_message("%s: failed while it was timed; left out", l->name[i]);
-    return l->c[0].failed ? cli_failed(&c->err, "run") : CLI_OK;
+            cli_message("%s: failed while it was timed, so left out: %s", l->name[i], l->c[i].err.message);
+    return l->c[0].failed ? cli_failed(&l->c[0].err, "run") : CLI_OK;
 }
 
 static int time_case(bench_job *job, bench_case *c, weight_set *set) {
-    line_up l = {0};
+    line_up l = {.copies = set->copies};
     enlist(&l, run_cold, c, NULL, NULL);
     if (job->o->warm) {
         l.warm = l.n;
@@ -298,8 +314,8 @@ static int time_case(bench_job *job, bench_case *c, weight_set *set) {
     int code = enlist_others(job, c, set, &l);
     if (code == CLI_OK) {
         cli_progress("m %lld n %lld k %lld: timing", (long long)c->m, (long long)c->n, (long long)c->k);
-        measure(l.c, l.n, job->o->rounds, job->o->seconds);
-        code = check_calls(c, &l);
+        measure(job->ctx, l.c, l.n, job->o->rounds, job->o->seconds);
+        code = check_calls(&l);
     }
     if (code == CLI_OK) {
         bench_row row = make_row(job, c, &l.c[0], set->cold);

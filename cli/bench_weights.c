@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bench_weights.c - see bench_weights.h.
- * Sizes: 4 times the last-level cache, 256 MB at least, a quarter of memory at most.
+ * Sizes: 4 times the last-level cache, 256 MB at least (400 MB on a GPU), a quarter of memory at most.
  */
 #include "bench_weights.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define LEAST_SPAN  ((uint64_t)256 << 20)
-#define MOST_COPIES 65536
-#define LINE        64
+#define LEAST_SPAN     ((uint64_t)256 << 20)
+#define LEAST_SPAN_GPU ((uint64_t)400 << 20)
+#define MOST_COPIES    65536
+#define MOST_COPIES_GPU 4096 /* one replay reads each of them, and a graph of more calls takes seconds to make */
+#define LINE           256
 
 static size_t round_up(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
 /* Bytes that all copies together should span. */
-static uint64_t wanted_span(rft_ctx *ctx, bool *reached) {
-    rft_device_info device = {.struct_size = sizeof device};
-    if (rft_ctx_get_device(ctx, &device) != RFT_OK)
-        return LEAST_SPAN;
-    uint64_t cache = device.l3 ? device.l3 : device.l2, want = 4 * cache;
-    uint64_t most = device.memory ? device.memory / 4 : UINT64_MAX;
-    want = want < LEAST_SPAN ? LEAST_SPAN : want;
+static uint64_t wanted_span(const rft_device_info *device, bool *reached) {
+    uint64_t cache = device->l3 ? device->l3 : device->l2, want = 4 * cache;
+    uint64_t least = device->arch ? LEAST_SPAN_GPU : LEAST_SPAN, most = device->memory ? device->memory / 4 : UINT64_MAX;
+    want = want < least ? least : want;
     *reached = want <= most;
     return *reached ? want : most;
 }
 
 static int64_t count_copies(weight_set *set) {
-    uint64_t span = wanted_span(set->ctx, &set->cold);
+    rft_device_info device = {.struct_size = sizeof device};
+    rft_ctx_get_device(set->ctx, &device);
+    uint64_t span = wanted_span(&device, &set->cold), limit = device.arch ? MOST_COPIES_GPU : MOST_COPIES;
     uint64_t one = set->raw_bytes ? set->raw_bytes : 1, copies = (span + one - 1) / one;
-    if (copies > MOST_COPIES) {
-        copies = MOST_COPIES;
+    if (copies > limit) {
+        copies = limit;
         set->cold = false;
     }
     return copies < 1 ? 1 : (int64_t)copies;
@@ -39,63 +39,65 @@ static int64_t count_copies(weight_set *set) {
 static int fill_first(weight_set *set, const void *source, uint64_t seed) {
     rft_error err = {0};
     int64_t elements = set->desc.n * set->desc.k * set->desc.batch;
-    if (source)
-        memcpy(set->raw, source, set->raw_bytes);
-    else if (rft_fill_random(set->desc.elem, set->raw, elements, seed, &err) != RFT_OK)
-        return cli_failed(&err, "random weights");
-    return CLI_OK;
+    rft_status status = source ? buffer_write(&set->raw, 0, source, set->raw_bytes, &err)
+                               : buffer_random(&set->raw, set->desc.elem, elements, seed, &err);
+    return status == RFT_OK ? CLI_OK : cli_failed(&err, "weights");
 }
 
-static int map_raw(weight_set *set, int64_t copies) {
+static int make_raw(weight_set *set, int64_t copies) {
+    rft_error err = {0};
     set->raw_stride = round_up(set->raw_bytes);
-    set->raw_total = set->raw_stride * (size_t)copies;
-    set->raw = cli_map(set->raw_total);
     set->raw_copies = copies;
-    if (set->raw)
+    if (buffer_make(&set->raw, set->ctx, set->raw_stride * (size_t)copies, &err) == RFT_OK)
         return CLI_OK;
-    cli_message("no memory for %lld copies of a weight of %zu bytes", (long long)copies, set->raw_bytes);
+    cli_message("%lld copies of a weight of %zu bytes: %s", (long long)copies, set->raw_bytes, err.message);
     return CLI_LIBRARY;
 }
 
+/* Every copy becomes what copy 0 of `from` is. */
+static bool replicate(weight_set *set, const buffer *from) {
+    rft_error err = {0};
+    void *first = cli_map(set->raw_bytes);
+    bool good = first && buffer_read(from, 0, first, set->raw_bytes, &err) == RFT_OK;
+    for (int64_t i = 0; good && i < set->copies; i++)
+        good = buffer_write(&set->raw, (size_t)i * set->raw_stride, first, set->raw_bytes, &err) == RFT_OK;
+    cli_unmap(first, set->raw_bytes);
+    return good;
+}
+
 bool weight_set_need_raw(weight_set *set) {
-    char *first = set->raw;
-    size_t first_total = set->raw_total;
+    buffer first = set->raw;
     if (set->raw_copies == set->copies)
         return true;
-    if (map_raw(set, set->copies) != CLI_OK) {
-        set->raw = first;
-        set->raw_total = first_total;
-        set->raw_copies = 1;
-        return false;
+    if (make_raw(set, set->copies) == CLI_OK && replicate(set, &first)) {
+        buffer_free(&first);
+        return true;
     }
-    for (int64_t i = 0; i < set->copies; i++)
-        memcpy(set->raw + (size_t)i * set->raw_stride, first, set->raw_bytes);
-    cli_unmap(first, first_total);
-    return true;
+    buffer_free(&set->raw);
+    set->raw = first;
+    set->raw_copies = 1;
+    return false;
 }
 
 static rft_status pack_one(weight_set *set, int64_t i, rft_error *err) {
     rft_weight_src src = rft_weight_src_init();
+    char *storage = (char *)set->packed.p + (size_t)i * set->packed_stride;
     src.q = weight_set_raw(set, i);
-    return rft_weight_pack(set->ctx, &set->desc, &src, set->packed + (size_t)i * set->packed_stride, NULL, &set->weight[i], err);
+    return rft_weight_pack(set->ctx, &set->desc, &src, storage, NULL, &set->weight[i], err);
 }
 
 static int pack_all(weight_set *set) {
     rft_error err = {0};
-    if (rft_weight_bytes(set->ctx, &set->desc, &set->packed_bytes, &err) != RFT_OK)
-        return cli_failed(&err, "weight");
+    rft_status status = rft_weight_bytes(set->ctx, &set->desc, &set->packed_bytes, &err);
     set->packed_stride = round_up(set->packed_bytes ? set->packed_bytes : 1);
-    set->packed_total = set->packed_stride * (size_t)set->copies;
-    set->packed = cli_map(set->packed_total);
     set->weight = cli_alloc((size_t)set->copies, sizeof(rft_weight *));
-    if (!set->packed) {
-        cli_message("no memory for %lld packed copies of %zu bytes", (long long)set->copies, set->packed_bytes);
-        return CLI_LIBRARY;
-    }
-    for (int64_t i = 0; i < set->copies; i++)
-        if (pack_one(set, i, &err) != RFT_OK)
-            return cli_failed(&err, "weight");
-    return CLI_OK;
+    if (status == RFT_OK)
+        status = buffer_make(&set->packed, set->ctx, set->packed_stride * (size_t)set->copies, &err);
+    for (int64_t i = 0; status == RFT_OK && i < set->copies; i++)
+        status = pack_one(set, i, &err);
+    if (status == RFT_OK)
+        status = rft_ctx_sync(set->ctx, NULL, &err);
+    return status == RFT_OK ? CLI_OK : cli_failed(&err, "packed weights");
 }
 
 int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const void *source, bool dynamic, uint64_t seed) {
@@ -107,7 +109,7 @@ int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, 
         return CLI_USAGE;
     }
     set->copies = count_copies(set);
-    int code = map_raw(set, 1);
+    int code = make_raw(set, 1);
     if (code == CLI_OK)
         code = fill_first(set, source, seed);
     if (code == CLI_OK && (dynamic || desc->flags & RFT_WEIGHT_VIEW) && !weight_set_need_raw(set))
@@ -119,13 +121,13 @@ void weight_set_free(weight_set *set) {
     for (int64_t i = 0; set->weight && i < set->copies; i++)
         rft_weight_free(set->weight[i]);
     free(set->weight);
-    cli_unmap(set->packed, set->packed_total);
-    cli_unmap(set->raw, set->raw_total);
+    buffer_free(&set->packed);
+    buffer_free(&set->raw);
     *set = (weight_set){0};
 }
 
 const void *weight_set_raw(const weight_set *set, int64_t i) {
-    return set->raw + (size_t)(i % set->raw_copies) * set->raw_stride;
+    return (const char *)set->raw.p + (size_t)(i % set->raw_copies) * set->raw_stride;
 }
 
 const rft_weight *weight_set_at(const weight_set *set, int64_t i) { return set->weight[i % set->copies]; }

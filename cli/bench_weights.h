@@ -6,19 +6,19 @@
 #ifndef BENCH_WEIGHTS_H
 #define BENCH_WEIGHTS_H
 
-#include "cli.h"
+#include "buffer.h"
 
 typedef struct weight_set {
     rft_ctx *ctx;
     rft_weight_desc desc;
     size_t raw_bytes, packed_bytes; /* of one copy; packed_bytes 0: none is packed (dynamic) */
     int64_t copies;
-    bool cold; /* the copies span 4 times the last-level cache */
-    char *raw; /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
-    size_t raw_stride, raw_total;
+    bool cold;   /* the copies span 4 times the last-level cache */
+    buffer raw;  /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
+    size_t raw_stride;
     int64_t raw_copies;
-    char *packed;
-    size_t packed_stride, packed_total;
+    buffer packed;
+    size_t packed_stride;
     rft_weight **weight; /* one a copy; NULL when dynamic */
 } weight_set;
 
@@ -27,6 +27,7 @@ int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, 
 void weight_set_free(weight_set *set);
 /* Makes all copies as stored, for views, runs that get W unpacked, and libraries that pack inside their calls. */
 bool weight_set_need_raw(weight_set *set);
+/* Of copy i, in the memory of the context. */
 const void *weight_set_raw(const weight_set *set, int64_t i);
 const rft_weight *weight_set_at(const weight_set *set, int64_t i);
 

@@ -109,3 +109,20 @@ bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY
     *w = text[1] == 't' ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
     return true;
 }
+
+static const char *const compute_names[] = {[RFT_COMPUTE_AUTO] = "auto", [RFT_COMPUTE_F32] = "f32", [RFT_COMPUTE_TF32] = "tf32",
+                                            [RFT_COMPUTE_16] = "16"};
+
+#define N_COMPUTE ((int)(sizeof compute_names / sizeof compute_names[0]))
+
+bool parse_compute(const char *text, rft_compute *out, char why[CLI_WHY]) {
+    for (int i = 0; i < N_COMPUTE; i++)
+        if (strcmp(text, compute_names[i]) == 0) {
+            *out = (rft_compute)i;
+            return true;
+        }
+    snprintf(why, CLI_WHY, "'%.40s' is none of auto, f32, tf32, 16", text);
+    return false;
+}
+
+const char *compute_name(rft_compute compute) { return (int)compute < N_COMPUTE ? compute_names[compute] : "?"; }

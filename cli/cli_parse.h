@@ -41,6 +41,9 @@ bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY])
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
 /* "nt": X as stored row by row, W as torch.nn.Linear stores it, W[n][k]. */
 bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]);
+/* "auto", "f32", "tf32", "16": 16-bit operands on tensor cores. */
+bool parse_compute(const char *text, rft_compute *out, char why[CLI_WHY]);
+const char *compute_name(rft_compute compute);
 /* "bias:gelu_tanh", "scale=0.5:add=2@bf16", "clamp=-1/6", "none". */
 bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]);
 /* Makes the text of a list that parse_epilogue would read. */

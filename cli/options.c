@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum key {
-    KEY_DEVICE = 256, KEY_SHAPES, KEY_X, KEY_W, KEY_Y, KEY_LAYOUT, KEY_EPI, KEY_UNFUSED, KEY_THREADS, KEY_COLD, KEY_WARM,
+    KEY_DEVICE = 256, KEY_SHAPES, KEY_X, KEY_W, KEY_Y, KEY_LAYOUT, KEY_COMPUTE, KEY_EPI, KEY_UNFUSED, KEY_THREADS, KEY_COLD, KEY_WARM,
     KEY_VS, KEY_JSON, KEY_SEED, KEY_BATCH, KEY_DYNAMIC, KEY_VIEW, KEY_ISA, KEY_KERNEL, KEY_PROFILE, KEY_TIME, KEY_ROUNDS
 };
 
@@ -26,11 +26,12 @@ static const struct argp_option flags[] = {
     {"w", KEY_W, "TYPE", 0, "Default: as --x", 2},
     {"y", KEY_Y, "TYPE", 0, "Default: f32", 2},
     {"layout", KEY_LAYOUT, "nt|nn|tn|tt", 0, "Of X and W; nt (default): both K-contiguous", 2},
+    {"compute", KEY_COMPUTE, "auto|f32|tf32|16", 0, "What multiplies; auto (default) keeps f32 accuracy", 2},
     {"epi", KEY_EPI, "LIST", 0, "Epilogue: bias:gelu_tanh, silu:mul, add, swiglu, scale=2, clamp=-1/6, bias@bf16", 2},
     {"dynamic", KEY_DYNAMIC, NULL, 0, "W is given unpacked at each run", 2},
     {"view", KEY_VIEW, NULL, 0, "W is used in place, without a packed copy", 2},
     {NULL, 0, NULL, 0, "Where and how", 3},
-    {"device", KEY_DEVICE, "NAME", 0, "cpu (default)", 3},
+    {"device", KEY_DEVICE, "NAME", 0, "cpu (default), cuda or cuda:N", 3},
     {"threads", KEY_THREADS, "N", 0, "Default: all cores of this process", 3},
     {"isa", KEY_ISA, "LEVEL", 0, "Use no instructions above this level", 3},
     {"kernel", KEY_KERNEL, "NAME", 0, "Only this kernel may serve; info --kernels lists them", 3},
@@ -41,7 +42,7 @@ static const struct argp_option flags[] = {
     {"cold", KEY_COLD, NULL, 0, "Weights come from memory at each call (default)", 4},
     {"warm", KEY_WARM, NULL, 0, "Show repeated calls on one W beside the cold ones", 4},
     {"unfused", KEY_UNFUSED, NULL, 0, "Show the epilogue as separate passes beside", 4},
-    {"vs", KEY_VS, "LIB[=PATH],...", 0, "Time openblas, blis, mkl or onednn in the same run", 4},
+    {"vs", KEY_VS, "LIB[=PATH],...", 0, "Time openblas, blis, mkl, onednn or cublaslt in the same run", 4},
     {"time", KEY_TIME, "SECONDS", 0, "Of each contender for a row (default 0.3)", 4},
     {"rounds", KEY_ROUNDS, "N", 0, "In which contenders alternate (default 7)", 4},
     {0}
@@ -96,6 +97,7 @@ static bool read_value(int key, char *arg, run_options *o, char why[CLI_WHY]) {
     case KEY_W: return parse_type(arg, &o->w, why);
     case KEY_Y: return parse_type(arg, &o->y, why);
     case KEY_LAYOUT: return read_layout(arg, o, why);
+    case KEY_COMPUTE: return parse_compute(arg, &o->compute, why);
     case KEY_EPI: return parse_epilogue(arg, &o->epi, why);
     case KEY_THREADS: return read_threads(arg, &o->threads, why);
     case KEY_SEED: return read_seed(arg, &o->seed, why);
@@ -244,6 +246,7 @@ rft_linear_desc options_desc(const run_options *o, int64_t n, int64_t k, int64_t
     d.x = o->x;
     d.y = o->y;
     d.x_order = o->x_order;
+    d.compute = o->compute;
     d.w.elem = o->w;
     d.w.order = o->w_order;
     d.w.n = n;

@@ -41,9 +41,9 @@ static json_t *peers_of(const bench_row *row) {
 
 json_t *json_of_row(const bench_row *r) {
     bool roof = r->bound_us > 0, timed = r->us > 0;
-    json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "device", r->device, "kernel",
+    json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "device", r->device, "kernel",
                                r->kernel, "m", (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "x", r->x, "w",
-                               r->w, "y", r->y, "layout", r->layout, "epi", r->epi, "phase", r->phase);
+                               r->w, "y", r->y, "compute", r->compute, "layout", r->layout, "epi", r->epi, "phase", r->phase);
     json_t *numbers = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:o}", "flops",
                                 known(r->flops, true), "min_bytes", known(r->min_bytes, true), "intensity",
                                 known(r->intensity, true), "us", known(r->us, timed), "us_min", known(r->us_min, timed), "spread",

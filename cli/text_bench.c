@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FIXED   11
-#define COLUMNS (FIXED + 2 * ROW_PEERS + 1)
+#define COLUMNS (FIXED + 2 * ROW_PEERS + 2)
 
 static const column fixed[FIXED] = {
     {"m", 5, false},      {"n", 6, false},      {"k", 6, false},       {"us", 8, false},
@@ -26,6 +26,8 @@ static int make_columns(column *columns, char (*title)[2][48], const bench_row *
         columns[n++] = (column){title[i][0], (int)strlen(title[i][0]) < 8 ? 8 : (int)strlen(title[i][0]), false};
         columns[n++] = (column){"ratio", 5, false};
     }
+    if (row->on_gpu)
+        columns[n++] = (column){"call us", 7, false};
     columns[n++] = (column){"kernel", 0, true};
     return n;
 }
@@ -33,8 +35,11 @@ static int make_columns(column *columns, char (*title)[2][48], const bench_row *
 void text_bench_header(const bench_row *row) {
     column columns[COLUMNS];
     char title[ROW_PEERS][2][48];
-    printf("%s · %d thread%s · x %s  w %s  y %s · layout %s · epilogue %s\n", row->device, row->threads,
-           row->threads == 1 ? "" : "s", row->x, row->w, row->y, row->layout, row->epi);
+    printf("%s", row->device);
+    if (!row->on_gpu)
+        printf(" · %d thread%s", row->threads, row->threads == 1 ? "" : "s");
+    printf(" · x %s  w %s  y %s  compute %s · layout %s · epilogue %s\n", row->x, row->w, row->y, row->compute, row->layout,
+           row->epi);
     for (int i = 0; i < row->n_peer; i++)
         printf("%s%s: %s · ratio: its time / ours, median over rounds%s\n", text_dim(), row->peer[i].name, row->peer[i].version,
                text_plain());
@@ -65,6 +70,8 @@ void text_bench_row(const bench_row *r) {
         format_us(cells[FIXED + 2 * i], r->peer[i].us);
         snprintf(cells[FIXED + 2 * i + 1], CELL, "%.2f", r->peer[i].ratio);
     }
+    if (r->on_gpu)
+        format_us(cells[n - 2], r->call_us);
     snprintf(cells[n - 1], CELL, "%s%s", r->kernel, r->cold ? "" : " (warm)");
     text_row(columns, cells, n);
     fflush(stdout);

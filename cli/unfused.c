@@ -77,17 +77,18 @@ static void run_pass(unfused *u, uint32_t op) {
     team_for(u->threads, team_size(u->threads), pass_task, u);
 }
 
-bool unfused_run(void *self, int64_t i) {
+rft_status unfused_run(void *self, int64_t i, void *stream, rft_error *err) {
     unfused *u = self;
     const run_options *o = u->fused->o;
-    if (!case_run(&u->bare, i))
-        return false;
+    rft_status status = case_run(&u->bare, i, stream, err);
+    if (status != RFT_OK)
+        return status;
     u->columns = u->stride;
     for (uint32_t op = 0; op < o->epi.n_op; op++)
         run_pass(u, op);
     if (o->y != RFT_F32)
         run_pass(u, o->epi.n_op);
-    return true;
+    return RFT_OK;
 }
 
 /* The last pass leaves f32 results where the bare product stood, others in the fused run's Y. */

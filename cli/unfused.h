@@ -22,7 +22,7 @@ typedef struct unfused {
 /* set: weights without a gated pairing. An exit code. */
 int unfused_make(unfused *u, const bench_case *fused, const weight_set *set, team *threads);
 void unfused_free(unfused *u);
-bool unfused_run(void *self, int64_t i);
+rft_status unfused_run(void *self, int64_t i, void *stream, rft_error *err);
 /* After a run: the largest relative root-mean-square difference of a row from `ours`. */
 double unfused_difference(const unfused *u, const void *ours);
 /* NULL, or the reason why an op has no pass of its own here. */

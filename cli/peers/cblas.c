@@ -61,7 +61,8 @@ bool cblas_prepare(peer *p, const peer_product *product, char why[CLI_WHY]) {
     return false;
 }
 
-bool cblas_run(peer *p, int64_t i) {
+bool cblas_run(peer *p, int64_t i, void *stream) {
+    (void)stream;
     const cblas_state *s = p->state;
     const peer_product *q = &s->product;
     const void *w = weight_set_raw(q->weights, i);

@@ -32,7 +32,7 @@ typedef struct cblas_state {
 /* What all three BLAS libraries share: every call packs W, as the interface demands. */
 bool cblas_open(peer *p, char why[CLI_WHY]);
 bool cblas_prepare(peer *p, const peer_product *product, char why[CLI_WHY]);
-bool cblas_run(peer *p, int64_t i);
+bool cblas_run(peer *p, int64_t i, void *stream);
 void cblas_finish(peer *p);
 void cblas_close(peer *p);
 /* Types, epilogue and leading dimensions that CBLAS can say. */

@@ -12,9 +12,11 @@
 #define PEER_NAME    32
 #define PEER_VERSION 96
 
-typedef struct peer_product { /* what a row asks of a peer; X and Y are dense */
+typedef struct peer_product { /* what a row asks of a peer; X and Y are dense, all data in the memory of ctx */
+    rft_ctx *ctx;
     rft_type x, w, y;
     rft_order x_order, w_order;
+    rft_compute compute;
     int64_t m, n, k;
     const void *x_data;
     void *y_data;
@@ -28,6 +30,7 @@ typedef struct peer peer;
 typedef struct peer_kind peer_kind;
 struct peer_kind {
     const char *name;
+    bool gpu; /* it runs where a GPU's contexts run, else where the CPU's do */
     const char *const *files; /* library names to try, NULL at the end */
     /* Sets what the library reads from its environment while it loads; may be NULL. */
     void (*before_load)(const peer_kind *kind, const char *path);
@@ -35,7 +38,7 @@ struct peer_kind {
     bool (*open)(peer *p, char why[CLI_WHY]);
     /* Readies one row, weights packed where the library can; false with the reason when it cannot do the row. */
     bool (*prepare)(peer *p, const peer_product *product, char why[CLI_WHY]);
-    bool (*run)(peer *p, int64_t i); /* on copy i of the weights */
+    bool (*run)(peer *p, int64_t i, void *stream); /* on copy i of the weights; on a GPU enqueued on the stream */
     void (*finish)(peer *p);         /* undoes prepare */
     void (*close)(peer *p);
 };
@@ -43,7 +46,9 @@ struct peer_kind {
 struct peer {
     const peer_kind *kind;
     void *library, *state;
+    rft_ctx *ctx; /* of ours, on whose device the peer runs */
     uint32_t threads;
+    int ordinal; /* of the device */
     char name[PEER_NAME], version[PEER_VERSION];
     char refusal[CLI_WHY]; /* reported last, so that each reason is said once */
 };
@@ -54,7 +59,7 @@ typedef struct peer_list {
 } peer_list;
 
 /* Opens "openblas,onednn=/path/libdnnl.so.3"; a library that cannot be opened is reported and left out. An exit code. */
-int peers_open(const char *list, uint32_t threads, peer_list *out);
+int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t threads, peer_list *out);
 void peers_close(peer_list *list);
 /* dlopen of a path, or of the first of the kind's own files that is found. */
 void *peer_load(const peer_kind *kind, const char *path);
@@ -63,6 +68,6 @@ void *peer_symbol(const peer *p, const char *name);
 /* Whether y agrees with `ours` as two correct products would: the relative root-mean-square difference. */
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count);
 
-extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn;
+extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_cublaslt;
 
 #endif

@@ -34,4 +34,4 @@ static bool open_blis(peer *p, char why[CLI_WHY]) {
 
 static const char *const files[] = {"libblis.so.4", "libblis.so", "libblis-mt.so", NULL};
 
-const peer_kind peer_blis = {"blis", files, NULL, open_blis, cblas_prepare, cblas_run, cblas_finish, cblas_close};
+const peer_kind peer_blis = {"blis", false, files, NULL, open_blis, cblas_prepare, cblas_run, cblas_finish, cblas_close};

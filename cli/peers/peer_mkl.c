@@ -117,7 +117,8 @@ static bool prepare_mkl(peer *p, const peer_product *product, char why[CLI_WHY])
     return false;
 }
 
-static bool run_mkl(peer *p, int64_t i) {
+static bool run_mkl(peer *p, int64_t i, void *stream) {
+    (void)stream;
     const mkl_state *s = p->state;
     const peer_product *q = &s->blas.product;
     const char *w = s->packed + (size_t)(i % s->copies) * s->stride;
@@ -145,4 +146,4 @@ static void choose_threading(const peer_kind *kind, const char *path) {
 
 static const char *const files[] = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so", NULL};
 
-const peer_kind peer_mkl = {"mkl", files, choose_threading, open_mkl, prepare_mkl, run_mkl, finish_mkl, cblas_close};
+const peer_kind peer_mkl = {"mkl", false, files, choose_threading, open_mkl, prepare_mkl, run_mkl, finish_mkl, cblas_close};

@@ -223,7 +223,8 @@ static bool prepare_onednn(peer *p, const peer_product *product, char why[CLI_WH
     return false;
 }
 
-static bool run_onednn(peer *p, int64_t i) {
+static bool run_onednn(peer *p, int64_t i, void *stream) {
+    (void)stream;
     dnn_state *s = p->state;
     s->arg[s->weights_arg].memory = s->weights[i % s->copies];
     return s->f.primitive_execute(s->primitive, s->stream, s->n_arg, s->arg) == 0 && s->f.stream_wait(s->stream) == 0;
@@ -239,4 +240,4 @@ static void close_onednn(peer *p) {
 
 static const char *const files[] = {"libdnnl.so.3", "libdnnl.so", NULL};
 
-const peer_kind peer_onednn = {"onednn", files, NULL, open_onednn, prepare_onednn, run_onednn, finish_onednn, close_onednn};
+const peer_kind peer_onednn = {"onednn", false, files, NULL, open_onednn, prepare_onednn, run_onednn, finish_onednn, close_onednn};

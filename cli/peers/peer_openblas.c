@@ -115,5 +115,5 @@ static const char *const files[] = {"libopenblas.so.0",
                                     "openblas-pthread/libopenblas.so.0",
                                     NULL};
 
-const peer_kind peer_openblas = {"openblas",    files,     choose_core,  open_openblas,
+const peer_kind peer_openblas = {"openblas",    false,     files,        choose_core, open_openblas,
                                  cblas_prepare, cblas_run, cblas_finish, cblas_close};

@@ -14,7 +14,7 @@
 
 #define MOST_PEERS 8
 
-static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis, &peer_mkl, &peer_onednn};
+static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis, &peer_mkl, &peer_onednn, &peer_cublaslt};
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -59,9 +59,14 @@ void *peer_load(const peer_kind *kind, const char *path) {
     return library;
 }
 
-static void add_peer(const peer_kind *kind, const char *path, uint32_t threads, peer_list *out) {
+static void add_peer(const peer *like, const peer_kind *kind, const char *path, peer_list *out) {
     char why[CLI_WHY] = "";
-    peer p = {.kind = kind, .threads = threads};
+    peer p = *like;
+    p.kind = kind;
+    if (kind->gpu == on_host(p.ctx)) {
+        cli_message("--vs %s: left out: it runs on %s", kind->name, kind->gpu ? "GPUs (--device cuda:N)" : "the CPU");
+        return;
+    }
     if (kind->before_load)
         kind->before_load(kind, path);
     p.library = peer_load(kind, path);
@@ -80,7 +85,9 @@ static void add_peer(const peer_kind *kind, const char *path, uint32_t threads, 
     dlclose(p.library);
 }
 
-int peers_open(const char *list, uint32_t threads, peer_list *out) {
+int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t threads, peer_list *out) {
+    const char *ordinal = strchr(device, ':');
+    const peer like = {.ctx = ctx, .threads = threads, .ordinal = ordinal ? atoi(ordinal + 1) : 0};
     char *copy = strdup(list), *rest = copy, *item;
     int code = CLI_OK;
     out->v = cli_alloc(MOST_PEERS, sizeof *out->v);
@@ -91,9 +98,9 @@ int peers_open(const char *list, uint32_t threads, peer_list *out) {
             *path++ = '\0';
         const peer_kind *kind = find_kind(item);
         if (kind) {
-            add_peer(kind, path, threads, out);
+            add_peer(&like, kind, path, out);
         } else {
-            cli_message("--vs %s: no such library; openblas, blis, mkl and onednn are known", item);
+            cli_message("--vs %s: no such library; openblas, blis, mkl, onednn and cublaslt are known", item);
             code = CLI_USAGE;
         }
     }
