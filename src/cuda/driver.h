@@ -36,6 +36,10 @@ typedef union CUlaunchAttributeValue {
         unsigned x, y, z;
     } clusterDim;
     int programmaticStreamSerializationAllowed;
+    struct {
+        CUevent event;
+        int flags, triggerAtBlockStart;
+    } programmaticEvent;
     int priority;
 } CUlaunchAttributeValue;
 
@@ -114,6 +118,7 @@ enum { /* CUlaunchAttributeID */
     CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
     CU_LAUNCH_ATTRIBUTE_PRIORITY = 8
 };
 
