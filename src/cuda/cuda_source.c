@@ -59,7 +59,8 @@ static rft_status add_includes(const rft__cuda_source *set, const rft__cuda_text
             continue;
         }
         if (unit->n_includes == RFT_CUDA_MAX_INCLUDES) {
-            RFT_FAIL(err, RFT_E_ARG, "the device text %s includes more than %d others", unit->source->name, RFT_CUDA_MAX_INCLUDES);
+            RFT_FAIL(err, RFT_E_ARG, "the device text %s includes more than %d others", unit->source->name,
+                     RFT_CUDA_MAX_INCLUDES);
         }
         unit->includes[unit->n_includes++] = text;
     }

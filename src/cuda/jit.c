@@ -187,8 +187,9 @@ static rft_status create_program(const rft__nvrtc *nvrtc, const job *j, nvrtcPro
     }
     texts[count] = j->request->config;
     names[count++] = CONFIG;
-    return check(nvrtc, nvrtc->nvrtcCreateProgram(program, j->unit.source->text, j->request->source, count, texts, names), "take", j,
-                 err);
+    const nvrtcResult result =
+        nvrtc->nvrtcCreateProgram(program, j->unit.source->text, j->request->source, count, texts, names);
+    return check(nvrtc, result, "take", j, err);
 }
 
 /* The log as text, *size bytes to release; NULL: there is none. */
@@ -322,7 +323,9 @@ rft_status rft__jit_get(rft__jit *jit, const rft__jit_request *requests, uint32_
     if (count > RFT_JIT_MAX) {
         RFT_FAIL(err, RFT_E_ARG, "%u kernels are asked for at once, at most %d are allowed", count, RFT_JIT_MAX);
     }
-    memset(out, 0, count * sizeof *out);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (rft__cubin){.data = NULL};
+    }
     const rft__nvrtc *nvrtc = rft__nvrtc_get(err);
     if (nvrtc == NULL) {
         return RFT_E_JIT;

@@ -50,7 +50,8 @@ void rft__jit_key_add_text(rft__jit_key *key, const char *text) {
 /* ---- files ---- */
 
 static bool file_path(const char *cache_dir, const rft__jit_key *key, char path[PATH_MAX]) {
-    const int length = snprintf(path, PATH_MAX, "%s/cubin/%016" PRIx64 "%016" PRIx64 ".cubin", cache_dir, key->word[0], key->word[1]);
+    const int length =
+        snprintf(path, PATH_MAX, "%s/cubin/%016" PRIx64 "%016" PRIx64 ".cubin", cache_dir, key->word[0], key->word[1]);
     return length >= 0 && length < PATH_MAX;
 }
 

@@ -53,8 +53,8 @@ static rft_status use(void *library, const char *name, int max_major, rft_error 
         return rft__error_set(err, RFT_E_JIT, result, "%s does not tell its version: %s", name, n.nvrtcGetErrorString(result));
     }
     if (n.major > max_major) {
-        RFT_FAIL(err, RFT_E_JIT, "NVRTC %d.%d is too new for this CUDA driver; install NVRTC %d or a newer driver", n.major, n.minor,
-                 max_major);
+        RFT_FAIL(err, RFT_E_JIT, "NVRTC %d.%d is too new for this CUDA driver; install NVRTC %d or a newer driver", n.major,
+                 n.minor, max_major);
     }
     nvrtc = n;
     return RFT_OK;

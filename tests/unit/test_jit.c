@@ -27,7 +27,8 @@ static const char log_text[] = "ptxas info    : 0 bytes gmem\n"
                                "ptxas info    : Compiling entry function 'gemv' for 'sm_90a'\n"
                                "ptxas info    : Function properties for gemv\n"
                                "ptxas         .     160 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
-                               "ptxas info    : Used 32 registers, used 1 barriers, 160 bytes cumulative stack size, 1024 bytes smem\n"
+                               "ptxas info    : Used 32 registers, used 1 barriers, 160 bytes cumulative stack size, "
+                               "1024 bytes smem\n"
                                "ptxas info    : Function properties for helper\n"
                                "ptxas         .     8 bytes stack frame, 1 bytes spill stores, 0 bytes spill loads\n";
 
@@ -171,7 +172,8 @@ static void spills_are_counted(void **state) {
                     "    float v[128];\n"
                     "#pragma unroll\n    for (int i = 0; i < 128; i++) v[i] = y[i * 1024 + threadIdx.x];\n"
                     "    __syncthreads();\n"
-                    "#pragma unroll\n    for (int i = 0; i < 128; i++) y[i * 1024 + 1023 - threadIdx.x] = v[i] * v[127 - i];\n}\n"};
+                    "#pragma unroll\n"
+                    "    for (int i = 0; i < 128; i++) y[i * 1024 + 1023 - threadIdx.x] = v[i] * v[127 - i];\n}\n"};
     const rft__cuda_source set = {&text, 1};
     const rft__jit_request request = {.source = "spill.cu", .entry = "spill", .config = "", .arch = 80};
     rft__jit *jit = make_jit(&set, NULL, quiet);
