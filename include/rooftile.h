@@ -63,7 +63,9 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
     RFT_GGUF_Q4_0 = 258 /* ... 256 + the on-disk type number: block formats that carry their own scales */
 } rft_type;
 
-typedef enum rft_compute { /* what multiplies; RFT_COMPUTE_AUTO keeps f32 accuracy of the stored operands */
+/* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
+ * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. */
+typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST
 } rft_compute;
 

@@ -155,8 +155,8 @@ static rft_status check_enums(const rft_linear_desc *d, rft_error *err) {
     if ((int)d->compute < RFT_COMPUTE_AUTO || d->compute > RFT_COMPUTE_FP8_FAST) {
         RFT_FAIL(err, RFT_E_ARG, "desc.compute = %d is not an rft_compute", (int)d->compute);
     }
-    if (d->compute != RFT_COMPUTE_AUTO && d->compute != RFT_COMPUTE_F32 && d->compute != RFT_COMPUTE_16) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = %d: kernels here multiply in f32 or 16 bits (AUTO, F32, 16)",
+    if (d->compute > RFT_COMPUTE_16) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = %d: kernels here multiply in f32, tf32 or 16 bits (AUTO, F32, TF32, 16)",
                  (int)d->compute);
     }
     if (d->n_epi > 0 && d->epi == NULL) {

@@ -23,14 +23,23 @@ double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threa
     return roofs[mach->n_counts - 1];
 }
 
-static bool serves(const rft_machine_peak *peak, rft_type x, rft_type w) {
-    return strcmp(peak->op, "fma_f32") == 0 || (strcmp(peak->op, "dot_bf16") == 0 && x == RFT_BF16 && w == RFT_BF16);
+/* Whether an op named <unit>_<type>, such as fma_f32, dot_bf16 or wgmma_tf32, may multiply x by w as the problem asks. tf32 holds
+ * every f16 and bf16; f32 operands are rounded to it on request alone. */
+static bool serves(const char *op, const rft__problem *p) {
+    const char *const underscore = strrchr(op, '_'), *const type = underscore != NULL ? underscore + 1 : op;
+    if (strcmp(type, "f32") == 0 || p->compute == RFT_COMPUTE_F32) {
+        return strcmp(type, "f32") == 0;
+    }
+    if (strcmp(type, "tf32") == 0) {
+        return (p->x != RFT_F32 && p->w.elem != RFT_F32) || p->compute == RFT_COMPUTE_TF32;
+    }
+    return p->x == p->w.elem && strcmp(type, rft__type_name(p->x)) == 0;
 }
 
-double rft__peak_at(const rft_machine *mach, rft_type x, rft_type w, uint32_t threads) {
+double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t threads) {
     double best = 0.0;
     for (uint32_t i = 0; i < mach->n_peaks; i++) {
-        if (serves(&mach->peaks[i], x, w)) {
+        if (serves(mach->peaks[i].op, p)) {
             const double peak = rft__roof_at(mach, mach->peaks[i].gflops, threads);
             best = peak > best ? peak : best;
         }
@@ -46,7 +55,7 @@ void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint3
     rft_work work;
     rft__work(p, m, &work);
     const double *dram = mach->levels[mach->n_levels - 1].read_gbps;
-    const double compute = seconds_at(work.flops, rft__peak_at(mach, p->x, p->w.elem, threads));
+    const double compute = seconds_at(work.flops, rft__peak_at(mach, p, threads));
     const double memory = seconds_at(work.bytes, rft__roof_at(mach, dram, threads));
     *out = (rft_bound){.struct_size = (uint32_t)sizeof *out,
                        .seconds = compute > memory ? compute : memory,

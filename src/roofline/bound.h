@@ -17,7 +17,8 @@
 void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint32_t threads, rft_bound *out);
 /* One roof at a thread count: linear between measured counts and from zero to the first, constant beyond the last. */
 double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threads);
-/* GFLOP/s of the fastest op that may multiply x by w: the bf16 dot product when both are bf16, the f32 FMA for all. */
-double rft__peak_at(const rft_machine *mach, rft_type x, rft_type w, uint32_t threads);
+/* GFLOP/s of the fastest op that may multiply x by w: one of their type when they agree, tf32 where that is exact or asked for,
+ * f32 for all. */
+double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t threads);
 
 #endif

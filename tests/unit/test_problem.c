@@ -120,7 +120,7 @@ static void test_refusals(void **state) {
     REFUSED(RFT_E_ARG, "desc.x_order = 7", x_order = (rft_order)7);
     REFUSED(RFT_E_ARG, "desc.compute = 99", compute = (rft_compute)99);
     REFUSED(RFT_E_ARG, "desc.compute = -1", compute = (rft_compute)-1);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.compute = 2", compute = RFT_COMPUTE_TF32);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.compute = 4", compute = RFT_COMPUTE_I8);
     REFUSED(RFT_E_UNSUPPORTED, "desc.n_group = 8", n_group = 8);
     REFUSED(RFT_E_ARG, "desc.n_group = -8", n_group = -8);
     REFUSED(RFT_E_UNSUPPORTED, "desc.x_group_k = 128", x_group_k = 128);
