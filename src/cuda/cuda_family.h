@@ -77,6 +77,7 @@ struct rft__cuda_family {
     /* Whether this run's pointers and strides suit the config: NULL when they do, else the rule broken; a plan keeps a
      * config without such needs beside it. NULL function: any operand suits. */
     const char *(*unsuited)(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a);
+    bool any_m; /* a config without compiled rows serves every m, and a row's bits do not depend on m */
 };
 
 extern const rft__cuda_family rft__cuda_gemv, rft__cuda_stream_sm90, rft__cuda_gemm_sm90, rft__cuda_gemm_sm80,

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_facts.c - what choosing needs to know of a GPU: from the driver where it is present, its roofs from the machine
+ * profile, else from clocks and widths; or all from a profile. Called when a device is opened.
+ *
+ * A profile of a GPU counts multiprocessors where a CPU's counts threads. Its isa is "sm_90"; op names are wgmma_<type>,
+ * mma_<type> and ffma_f32; the last level is the device memory, the one before L2.
+ */
+#include "cuda/cuda_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one architecture: shared memory a block may ask for and an SM has, and multiply-adds a clock and SM with f32 sums. */
+typedef struct architecture {
+    int arch, shared_block, shared_sm, fma_16, fma_tf32, fma_f32;
+} architecture;
+
+/* CUDA C++ Programming Guide, technical specifications for each compute capability; data sheets for the rates. */
+static const architecture architectures[] = {
+    {80, 166912, 167936, 1024, 512, 64},   {86, 101376, 102400, 256, 128, 128},  {87, 166912, 167936, 512, 256, 128},
+    {89, 101376, 102400, 256, 128, 128},   {90, 232448, 233472, 2048, 1024, 128}, {100, 232448, 233472, 4096, 2048, 128},
+    {120, 101376, 102400, 256, 128, 128},
+};
+
+/* The newest that is not newer; what comes after the last row has at least its rates. */
+static const architecture *architecture_of(int arch) {
+    const architecture *best = NULL;
+    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
+        best = architectures[i].arch <= arch ? &architectures[i] : best;
+    }
+    return best;
+}
+
+enum { SUSTAINED_PERCENT = 78, L2_BYTES_CLOCK = 40 /* an SM */ };
+
+static void rates_from_clock(rft__cuda_facts *f, const architecture *a, double hertz) {
+    const double fma = 2.0 * f->sms * hertz * SUSTAINED_PERCENT / 100.0;
+    f->flops_16 = fma * a->fma_16;
+    f->flops_tf32 = fma * a->fma_tf32;
+    f->flops_f32 = fma * a->fma_f32;
+    f->l2_bps = L2_BYTES_CLOCK * (double)f->sms * hertz;
+}
+
+static double peak_of(const rft_machine *m, const char *name, uint32_t at) {
+    double best = 0.0;
+    for (uint32_t i = 0; i < m->n_peaks; i++) {
+        const char *const underscore = strchr(m->peaks[i].op, '_');
+        if (underscore != NULL && strcmp(underscore + 1, name) == 0 && m->peaks[i].gflops[at] > best) {
+            best = m->peaks[i].gflops[at];
+        }
+    }
+    return best * 1e9;
+}
+
+static void replace(double *value, double measured) { *value = measured > 0.0 ? measured : *value; }
+
+/* Roofs of a profile, scaled to the multiprocessors in use; memory needs only a few of them, so it is not scaled. */
+static void rates_from_profile(rft__cuda_facts *f, const rft_machine *m) {
+    const uint32_t at = m->n_counts - 1;
+    const double share = m->counts[at] > 0 ? (double)f->sms / (double)m->counts[at] : 1.0;
+    const double bf16 = peak_of(m, "bf16", at), f16 = peak_of(m, "f16", at);
+    replace(&f->flops_16, share * (bf16 > f16 ? bf16 : f16));
+    replace(&f->flops_tf32, share * peak_of(m, "tf32", at));
+    replace(&f->flops_f32, share * peak_of(m, "f32", at));
+    replace(&f->read_bps, m->levels[m->n_levels - 1].read_gbps[at] * 1e9);
+    for (uint32_t i = 0; i < m->n_levels; i++) {
+        if (strcmp(m->levels[i].name, "L2") == 0) {
+            replace(&f->l2_bps, share * m->levels[i].read_gbps[at] * 1e9);
+        }
+    }
+}
+
+static rft_status unsupported(int arch, rft_error *err) {
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "this GPU has compute capability %d.%d; kernels need 8.0 or newer", arch / 10, arch % 10);
+}
+
+static rft_status attribute(const rft__driver *driver, CUdevice ordinal, CUdevice_attribute which, int *value, rft_error *err) {
+    return rft__driver_check(driver->cuDeviceGetAttribute(value, which, ordinal), "asking the GPU for an attribute", err);
+}
+
+rft_status rft__cuda_facts_here(const rft__driver *driver, CUdevice ordinal, const rft_machine *machine, uint32_t sm_limit,
+                                rft__cuda_facts *f, rft_error *err) {
+    int major = 0, minor = 0, l2 = 0, kilohertz = 0, memory_kilohertz = 0, bus = 0;
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &f->sms, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &f->shared_block, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &f->shared_sm, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &kilohertz, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &memory_kilohertz, err));
+    RFT_TRY(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bus, err));
+    f->arch = 10 * major + minor;
+    f->l2 = l2;
+    const architecture *const a = architecture_of(f->arch);
+    if (a == NULL) {
+        return unsupported(f->arch, err);
+    }
+    f->sms = sm_limit != 0 && (int)sm_limit < f->sms ? (int)sm_limit : f->sms;
+    f->read_bps = 2.0 * 1e3 * memory_kilohertz * bus / 8.0 * 0.88;
+    rates_from_clock(f, a, 1e3 * kilohertz);
+    if (machine != NULL) {
+        rates_from_profile(f, machine);
+    }
+    return RFT_OK;
+}
+
+rft_status rft__cuda_facts_of(const rft_machine *machine, uint32_t sms, rft__cuda_facts *f, rft_error *err) {
+    const char *const isa = machine->isa;
+    const int arch = strncmp(isa, "sm_", 3) == 0 ? (int)strtol(isa + 3, NULL, 10) : 0;
+    const architecture *const a = architecture_of(arch);
+    if (a == NULL) {
+        RFT_FAIL(err, RFT_E_ARG, "profile: isa \"%s\" of a GPU must be \"sm_80\" or newer", isa);
+    }
+    const uint32_t all = machine->counts[machine->n_counts - 1];
+    *f = (rft__cuda_facts){.arch = arch,
+                           .sms = (int)(sms != 0 && sms < all ? sms : all),
+                           .shared_block = a->shared_block,
+                           .shared_sm = a->shared_sm,
+                           .l2 = 32 << 20,
+                           .read_bps = 1e12};
+    for (uint32_t i = 0; i < machine->n_levels; i++) {
+        if (strcmp(machine->levels[i].name, "L2") == 0) {
+            f->l2 = (int64_t)(2 * machine->levels[i].bytes); /* a working set is half of its level */
+        }
+    }
+    rates_from_clock(f, a, 1.5e9);
+    rates_from_profile(f, machine);
+    return RFT_OK;
+}
