@@ -24,7 +24,8 @@ configure:
 setup:
 	@tools/setup.sh
 
-check: setup
+check:
+	@tools/setup.sh nvrtc
 	@tools/check.sh
 
 demo: setup

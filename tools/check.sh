@@ -10,6 +10,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 export PATH=$PWD/build/tools/cmake/cmake/data/bin:$PATH # where tools/setup.sh puts a newer cmake
+nvrtc=$(compgen -G "$PWD/build/tools/nvrtc/nvidia/*/lib/libnvrtc.so.1[23]" | head -n 1) # where it puts NVRTC
+if [ -n "$nvrtc" ]; then export RFT_NVRTC=${RFT_NVRTC:-$nvrtc}; fi
 ROOT=build/check
 JOBS=$(nproc)
 RFT_FUZZ_SECONDS=${RFT_FUZZ_SECONDS:-60}

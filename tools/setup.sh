@@ -3,6 +3,7 @@
 #
 # Installs what the build and the checks need, through apt, and only what is missing.
 # Called by `make check` and `make demo`; takes milliseconds on a machine that has everything.
+#   tools/setup.sh nvrtc   also fetches NVRTC, with which the checks compile CUDA kernels without a GPU
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,7 @@ cd "$(dirname "$0")/.."
 CMAKE_LEAST=3.25
 GCC_LEAST=12
 CMAKE_DIR=build/tools/cmake
+NVRTC_DIR=build/tools/nvrtc
 
 die() { echo "setup: $*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -29,6 +31,11 @@ has_recent_cmake() {
 has_fuzzer() {
     has clang && echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
         clang -x c -fsanitize=fuzzer,address -o /dev/null - >/dev/null 2>&1
+}
+has_nvrtc() {
+    [ -n "${RFT_NVRTC:-}" ] || ldconfig -p 2>/dev/null | grep -E 'libnvrtc\.so\.1[23]' >/dev/null ||
+        compgen -G '/usr/local/cuda/lib64/libnvrtc.so.1[23]' >/dev/null ||
+        compgen -G "$NVRTC_DIR/nvidia/*/lib/libnvrtc.so.1[23]" >/dev/null
 }
 
 # One line a package that is missing: the command or header that shows it, then its Debian name.
@@ -92,6 +99,13 @@ install_cmake() {
     python3 -m pip install --quiet --target "$CMAKE_DIR" "cmake>=$CMAKE_LEAST,<4" ||
         die "cmake >= $CMAKE_LEAST is needed and pip could not fetch it"
 }
+# Tests that compile CUDA kernels are skipped without it, with a reason, so no network is no failure.
+install_nvrtc() {
+    echo "setup: fetching NVRTC into $NVRTC_DIR"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-deps --retries 1 --timeout 20 \
+        --target "$NVRTC_DIR" "nvidia-cuda-nvrtc>=13,<14" ||
+        echo "setup: going on without NVRTC; tests that compile CUDA kernels will be skipped" >&2
+}
 
 mapfile -t wanted < <(missing_packages | sort -u)
 if [ "${#wanted[@]}" -gt 0 ]; then
@@ -106,3 +120,4 @@ has_fuzzer || install_fuzzer
 if ! has ctags && has apt-get && [ "$(id -u)" -eq 0 ]; then
     (apt_install universal-ctags) || echo "setup: going on without ctags; tools/check_names.sh will skip functions" >&2
 fi
+if [ "${1:-}" = nvrtc ]; then has_nvrtc || install_nvrtc; fi
