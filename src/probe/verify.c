@@ -2,11 +2,14 @@
  *
  * verify.c - compares a result with an f64 reference over the stored operands, epilogue included, within the plan's bound.
  * Called through rooftile_analysis.h. It shares no arithmetic with the kernels. Above the cost that the caller allows, rows
- * and columns are sampled: the same rows for each batch, other columns for each block of rows.
+ * and columns are sampled: the same rows for each batch, other columns for each block of rows. Large comparisons take several
+ * threads, each a range of the columns; the result is the same for any number of them.
  */
 #include "api/api.h"
+#include "base/pool.h"
 #include "base/sized.h"
 #include "probe/verify_compare.h"
+#include "probe/verify_host.h"
 #include "probe/verify_product.h"
 #include "probe/verify_sample.h"
 
@@ -14,11 +17,19 @@
 #include <math.h>
 
 #define DEFAULT_GFLOP 10.0
-#define LEAST_SIDE    64 /* rows and columns of the smallest sample */
+#define LEAST_SIDE    64  /* rows and columns of the smallest sample */
+#define THREAD_FLOP   2e7 /* that are worth a thread */
+enum { MAX_WORKERS = 64 };
+
+typedef struct worker { /* of one thread */
+    double *w_block;
+    rft__sums *sums; /* [lanes][RFT__VERIFY_ROWS] of one block of y */
+    rft_verify_result result;
+} worker;
 
 typedef struct verifier {
     const rft__problem *p;
-    const rft_linear_args *args; /* checked, strides filled in */
+    rft_linear_args *args; /* checked, strides filled in; of this program's memory once fetched */
     rft__stored x, w;
     double c, eta; /* of a product: |error| <= c * sum|x||w| + eta */
     int lanes;     /* products that an output needs: 2 with a GLU op, else 1 */
@@ -27,9 +38,11 @@ typedef struct verifier {
     int64_t *batches, *rows, *columns;
     uint8_t *marks;
     float *x_block;
-    double *w_block;
-    rft__sums *sums; /* [lanes][RFT__VERIFY_ROWS] of one block of y */
-    rft_verify_result result;
+    int64_t b, n_block; /* the batch and the rows of the block that is compared now */
+    const int64_t *block;
+    rft__pool *pool;
+    int n_workers;
+    worker workers[MAX_WORKERS];
 } verifier;
 
 /* ---- operands ---- */
@@ -111,8 +124,10 @@ static void place_buffers(verifier *v, arena *a) {
     v->columns = carve(a, v->count_n, sizeof *v->columns);
     v->marks = carve(a, rft__max(v->p->batch, rft__max(v->args->m, v->p->epi.n_out)), 1);
     v->x_block = carve(a, k, RFT__VERIFY_ROWS * sizeof *v->x_block);
-    v->w_block = carve(a, k, RFT__VERIFY_COLUMNS * sizeof *v->w_block);
-    v->sums = carve(a, (int64_t)v->lanes * RFT__VERIFY_ROWS, sizeof *v->sums);
+    for (int i = 0; i < v->n_workers; i++) {
+        v->workers[i].w_block = carve(a, k, RFT__VERIFY_COLUMNS * sizeof(double));
+        v->workers[i].sums = carve(a, (int64_t)v->lanes * RFT__VERIFY_ROWS, sizeof(rft__sums));
+    }
 }
 
 /* ---- one block of y ---- */
@@ -122,16 +137,16 @@ static int64_t source_column(const rft__problem *p, int64_t n, int lane) {
     return p->epi.glu_at < 0 ? n : p->w.glu == RFT__GLU_INTERLEAVED ? 2 * n + lane : n + lane * p->epi.n_out;
 }
 
-static void compute_sums(verifier *v, int64_t b, int64_t n_rows, const int64_t *columns, int64_t n_columns) {
+static void compute_sums(verifier *v, worker *at, const int64_t *columns, int64_t n_columns) {
     const int64_t k = v->p->w.k;
     for (int lane = 0; lane < v->lanes; lane++) {
         int64_t source[RFT__VERIFY_COLUMNS];
         for (int64_t j = 0; j < n_columns; j++) {
             source[j] = source_column(v->p, columns[j], lane);
         }
-        rft__verify_decode_w(&v->w, b, source, n_columns, k, v->w_block);
-        for (int64_t i = 0; i < n_rows; i++) {
-            rft__verify_sums(v->x_block + i * k, v->w_block, k, &v->sums[lane * RFT__VERIFY_ROWS + i]);
+        rft__verify_decode_w(&v->w, v->b, source, n_columns, k, at->w_block);
+        for (int64_t i = 0; i < v->n_block; i++) {
+            rft__verify_sums(v->x_block + i * k, at->w_block, k, &at->sums[lane * RFT__VERIFY_ROWS + i]);
         }
     }
 }
@@ -146,23 +161,51 @@ static double product_error(const verifier *v, double dot, double absolute) {
     return absolute < (double)FLT_MAX ? (v->c + reference_error) * absolute + v->eta : (double)INFINITY;
 }
 
-static void record(rft_verify_result *r, rft__deviation d, const int64_t at[3], double y, double reference) {
-    if (r->checked == 0 || d.error > r->max_error) {
-        r->max_error = d.error;
-        r->limit = d.limit;
+/* Whether a worst element is b's: the worse one, of equal ones the first in order of batch, row, column. */
+static bool is_worse(const rft_verify_result *a, const rft_verify_result *b) {
+    if (a->checked == 0 || b->worst > a->worst) {
+        return true;
     }
-    if (r->checked == 0 || d.ratio > r->worst) {
-        r->worst = d.ratio;
-        r->worst_b = at[0];
-        r->worst_m = at[1];
-        r->worst_n = at[2];
-        r->worst_y = y;
-        r->worst_ref = reference;
+    if (b->worst < a->worst) {
+        return false;
     }
-    r->checked++;
+    return b->worst_b != a->worst_b   ? b->worst_b < a->worst_b
+           : b->worst_m != a->worst_m ? b->worst_m < a->worst_m
+                                      : b->worst_n < a->worst_n;
 }
 
-static void compare_one(verifier *v, const int64_t at[3], const rft__sums *const sums[2], int64_t column) {
+static void merge(rft_verify_result *r, const rft_verify_result *one) {
+    const int64_t checked = r->checked + one->checked;
+    double error = r->max_error, limit = r->limit;
+    if (one->checked == 0) {
+        return;
+    }
+    if (r->checked == 0 || one->max_error > error || (one->max_error >= error && one->limit > limit)) {
+        error = one->max_error;
+        limit = one->limit;
+    }
+    *r = is_worse(r, one) ? *one : *r;
+    r->max_error = error;
+    r->limit = limit;
+    r->checked = checked;
+}
+
+static void record(rft_verify_result *r, rft__deviation d, const int64_t at[3], double y, double reference) {
+    const rft_verify_result one = {.struct_size = r->struct_size,
+                                   .checked = 1,
+                                   .max_error = d.error,
+                                   .limit = d.limit,
+                                   .worst = d.ratio,
+                                   .worst_b = at[0],
+                                   .worst_m = at[1],
+                                   .worst_n = at[2],
+                                   .worst_y = y,
+                                   .worst_ref = reference};
+    merge(r, &one);
+}
+
+static void compare_one(const verifier *v, rft_verify_result *result, const int64_t at[3], const rft__sums *const sums[2],
+                        int64_t column) {
     const rft_linear_args *args = v->args;
     double value[2] = {0.0, 0.0}, error[2] = {0.0, 0.0};
     for (int lane = 0; lane < v->lanes && multiplies(v->p); lane++) {
@@ -171,35 +214,43 @@ static void compare_one(verifier *v, const int64_t at[3], const rft__sums *const
     }
     rft__epi_reference(&v->p->epi, args->operand, at[0], at[1], at[2], v->p->w.glu == RFT__GLU_INTERLEAVED, value, error);
     const double y = rft__stored_at(v->p->y, args->y, at[0] * args->y_batch_stride + at[1] * args->ldy + at[2]);
-    record(&v->result, rft__verify_compare(v->p->y, y, value[0], error[0]), at, y, value[0]);
+    record(result, rft__verify_compare(v->p->y, y, value[0], error[0]), at, y, value[0]);
 }
 
-static void compare_block(verifier *v, int64_t b, const int64_t *rows, int64_t n_rows, const int64_t *columns,
-                          int64_t n_columns) {
+static void compare_block(verifier *v, worker *w, const int64_t *columns, int64_t n_columns) {
     if (multiplies(v->p)) {
-        compute_sums(v, b, n_rows, columns, n_columns);
+        compute_sums(v, w, columns, n_columns);
     }
-    for (int64_t i = 0; i < n_rows; i++) {
-        const rft__sums *const sums[2] = {&v->sums[i], &v->sums[(v->lanes - 1) * RFT__VERIFY_ROWS + i]};
+    for (int64_t i = 0; i < v->n_block; i++) {
+        const rft__sums *const sums[2] = {&w->sums[i], &w->sums[(v->lanes - 1) * RFT__VERIFY_ROWS + i]};
         for (int64_t j = 0; j < n_columns; j++) {
-            compare_one(v, (const int64_t[3]){b, rows[i], columns[j]}, sums, j);
+            compare_one(v, &w->result, (const int64_t[3]){v->b, v->block[i], columns[j]}, sums, j);
         }
     }
 }
 
+/* A worker's blocks of columns. */
+static void compare_columns(void *arg, int i) {
+    verifier *v = arg;
+    const int64_t blocks = rft__ceil_div(v->count_n, RFT__VERIFY_COLUMNS), end = blocks * (i + 1) / v->n_workers;
+    for (int64_t block = blocks * i / v->n_workers; block < end; block++) {
+        const int64_t j = block * RFT__VERIFY_COLUMNS;
+        compare_block(v, &v->workers[i], v->columns + j, rft__min(v->count_n - j, RFT__VERIFY_COLUMNS));
+    }
+}
+
 static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_rows) {
+    v->b = b;
+    v->block = rows;
+    v->n_block = n_rows;
     if (multiplies(v->p)) {
         rft__verify_decode_x(&v->x, b, rows, n_rows, v->p->w.k, v->x_block);
     }
     rft__verify_sample(v->p->epi.n_out, v->count_n, v->seed + (uint64_t)(b * v->args->m + rows[0]) + 1, v->columns, v->marks);
-    for (int64_t j = 0; j < v->count_n; j += RFT__VERIFY_COLUMNS) {
-        compare_block(v, b, rows, n_rows, v->columns + j, rft__min(v->count_n - j, RFT__VERIFY_COLUMNS));
-    }
+    rft__pool_run(v->pool, v->n_workers, compare_columns, v);
 }
 
 static void compare_all(verifier *v) {
-    rft__verify_sample(v->p->batch, v->count_b, v->seed, v->batches, v->marks);
-    rft__verify_sample(v->args->m, v->count_m, v->seed, v->rows, v->marks);
     for (int64_t b = 0; b < v->count_b; b++) {
         for (int64_t i = 0; i < v->count_m; i += RFT__VERIFY_ROWS) {
             compare_rows(v, v->batches[b], v->rows + i, rft__min(v->count_m - i, RFT__VERIFY_ROWS));
@@ -207,17 +258,54 @@ static void compare_all(verifier *v) {
     }
 }
 
-static rft_status run(verifier *v, const rft__allocator *allocator, rft_error *err) {
+static rft_verify_result gather(const verifier *v) {
+    rft_verify_result all = {0};
+    for (int i = 0; i < v->n_workers; i++) {
+        merge(&all, &v->workers[i].result);
+    }
+    return all;
+}
+
+/* ---- all of it ---- */
+
+static int count_workers(const verifier *v) {
+    const double flops = 2.0 * (double)v->p->w.k * v->lanes * (double)v->count_b * (double)v->count_m * (double)v->count_n;
+    const int64_t blocks = rft__ceil_div(v->count_n, RFT__VERIFY_COLUMNS),
+                  most = rft__min(rft__min(rft__pool_default_threads(), MAX_WORKERS), blocks);
+    return (int)clamp_count(flops / THREAD_FLOP, 1, most);
+}
+
+static rft_status compare(verifier *v, rft_ctx *ctx, rft_error *err) {
+    rft__verify_sample(v->p->batch, v->count_b, v->seed, v->batches, v->marks);
+    rft__verify_sample(v->args->m, v->count_m, v->seed, v->rows, v->marks);
+    rft__verify_host host = {.ctx = ctx, .batches = v->batches, .n_batches = v->count_b, .rows = v->rows, .n_rows = v->count_m};
+    const int64_t w_row_stride = v->p->w.order == RFT_K_CONTIGUOUS ? v->w.stride : v->w.k_stride;
+    const rft_status status = rft__verify_host_make(&host, v->p, v->args, &v->w.data, w_row_stride, v->w.batch_stride, err);
+    if (status == RFT_OK) {
+        v->x = stored_x(v->p, v->args);
+        compare_all(v);
+    }
+    rft__verify_host_free(&host);
+    return status;
+}
+
+static rft_status run(verifier *v, rft_ctx *ctx, rft_error *err) {
+    const rft__allocator *const allocator = &ctx->allocator;
     arena need = {0};
+    v->n_workers = count_workers(v);
     place_buffers(v, &need);
     arena memory = {.base = need.overflow ? NULL : rft__alloc(allocator, need.used, 64)};
     if (memory.base == NULL) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for the reference (%zu bytes)", need.used);
     }
     place_buffers(v, &memory);
-    compare_all(v);
+    rft_status status = rft__pool_create(allocator, v->n_workers, NULL, NULL, &v->pool, err);
+    if (status == RFT_OK) {
+        status = compare(v, ctx, err);
+        rft__pool_free(v->pool);
+    }
     rft__release(allocator, memory.base, need.used);
-    return RFT_OK;
+    return status;
 }
 
 rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const void *w, double max_gflop, uint64_t seed,
@@ -233,7 +321,6 @@ rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const v
     rft__plan_info(plan, call.args.m, &info);
     verifier v = {.p = p,
                   .args = &call.args,
-                  .x = stored_x(p, &call.args),
                   .w = stored_w(p, &call.args, w != NULL || !p->w_dynamic ? w : call.args.w),
                   .c = info.error_c,
                   .eta = info.error_eta,
@@ -242,8 +329,9 @@ rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const v
     if (!call.nothing) {
         RFT_TRY(check_operands(&v, err));
         choose_counts(&v, max_gflop > 0.0 ? max_gflop : DEFAULT_GFLOP);
-        RFT_TRY(run(&v, &plan->ctx->allocator, err));
+        RFT_TRY(run(&v, plan->ctx, err));
     }
-    rft__sized_write(result, &v.result, sizeof v.result);
+    const rft_verify_result all = gather(&v);
+    rft__sized_write(result, &all, sizeof all);
     return RFT_OK;
 }

@@ -4,7 +4,9 @@
  * every order, type, stride, batch, GLU pairing and alpha; overflow and NaN; samples that hold all edges.
  *
  * The plans here have no kernels: a backend that only states error constants stands in, and y is computed in long double.
+ * Every result is compared a second time as one of a device, whose pointers fault wherever one is followed from here.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "api/api.h"
 #include "probe/verify_compare.h"
 #include "probe/verify_sample.h"
@@ -29,8 +31,24 @@ static void state_errors(const rft__choice *choice, int64_t m, rft_plan_info *in
     info->error_eta = ETA;
 }
 
-static const rft__backend no_backend = {.name = "none", .choice_info = state_errors};
-static rft_ctx ctx = {.backend = &no_backend};
+/* A device's address: no program can touch it. */
+#define FAR ((uintptr_t)1 << 62)
+
+static void *far(const void *p) { return p != NULL ? (void *)((uintptr_t)p + FAR) : NULL; }
+
+static rft_status copy_far(rft__device *device, void *dst, const void *src, size_t bytes, rft__direction direction,
+                           rft_error *err) {
+    (void)device;
+    (void)err;
+    assert_int_equal(direction, RFT__TO_HOST);
+    assert_true((uintptr_t)src >= FAR);
+    memcpy(dst, (const void *)((uintptr_t)src - FAR), bytes);
+    return RFT_OK;
+}
+
+static const rft__backend host_backend = {.name = "cpu", .choice_info = state_errors};
+static const rft__backend device_backend = {.name = "device", .choice_info = state_errors, .memory_copy = copy_far};
+static rft_ctx ctx = {.backend = &host_backend}, device_ctx = {.backend = &device_backend};
 
 /* ---- a product of our own ---- */
 
@@ -165,12 +183,43 @@ static void fill_y(product *t, double (*value)(const product *, int64_t, int64_t
     }
 }
 
+static void verify_far(const product *t, double max_gflop, rft_verify_result *result) {
+    rft_error err = {0};
+    rft_plan plan = t->plan;
+    rft_linear_args args = t->args;
+    rft_operand operand[RFT_MAX_OPERANDS] = {{0}};
+    plan.ctx = &device_ctx;
+    args.x = far(args.x);
+    args.w = far(args.w);
+    args.y = far(args.y);
+    args.operand = operand;
+    for (uint32_t i = 0; i < args.n_operand; i++) {
+        operand[i] = t->args.operand[i];
+        operand[i].ptr = far(operand[i].ptr);
+    }
+    if (rft_verify(&plan, &args, NULL, max_gflop, 5, result, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+}
+
+static void assert_same(const rft_verify_result *a, const rft_verify_result *b) {
+    assert_int_equal(a->checked, b->checked);
+    assert_memory_equal(&a->max_error, &b->max_error, sizeof a->max_error);
+    assert_memory_equal(&a->worst, &b->worst, sizeof a->worst);
+    assert_int_equal(a->worst_b, b->worst_b);
+    assert_int_equal(a->worst_m, b->worst_m);
+    assert_int_equal(a->worst_n, b->worst_n);
+    assert_memory_equal(&a->worst_y, &b->worst_y, sizeof a->worst_y);
+}
+
 static rft_verify_result verify(const product *t, double max_gflop) {
-    rft_verify_result result = {.struct_size = sizeof result};
+    rft_verify_result result = {.struct_size = sizeof result}, remote = {.struct_size = sizeof remote};
     rft_error err = {0};
     if (rft_verify(&t->plan, &t->args, NULL, max_gflop, 5, &result, &err) != RFT_OK) {
         fail_msg("%s", err.message);
     }
+    verify_far(t, max_gflop, &remote);
+    assert_same(&result, &remote);
     return result;
 }
 
@@ -421,6 +470,28 @@ static void test_sampled_verify(void **state) {
     close_product(&t);
 }
 
+/* y is all zeros, so every element is wrong and many errors are alike. */
+static void test_any_number_of_threads(void **state) {
+    (void)state;
+    product t;
+    const rft_linear_desc d = layer(RFT_F32, RFT_F32, RFT_F32, 70, 300, 2500);
+    open_product(&t, &d, NULL);
+    memset(t.x, 0, 70 * 2500 * sizeof(float));
+    t.x[40 * 2500] = 1;
+    for (int n = 0; n < 300; n++) {
+        t.w[n * 2500] = (float)(1 + n % 3);
+    }
+    assert_int_equal(setenv("RFT_NUM_THREADS", "1", 1), 0);
+    const rft_verify_result one = verify(&t, 0);
+    assert_int_equal(setenv("RFT_NUM_THREADS", "5", 1), 0);
+    const rft_verify_result five = verify(&t, 0);
+    assert_int_equal(unsetenv("RFT_NUM_THREADS"), 0);
+    assert_same(&one, &five);
+    assert_int_equal(one.checked, 70 * 300);
+    assert_int_equal(one.worst_m, 40);
+    close_product(&t);
+}
+
 static void test_empty_and_k0(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{0, 5, 5}, {5, 0, 5}, {3, 5, 0}};
@@ -481,6 +552,7 @@ int main(void) {
         cmocka_unit_test(test_compare_subnormals),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_sampled_verify),
+        cmocka_unit_test(test_any_number_of_threads),
         cmocka_unit_test(test_empty_and_k0),
         cmocka_unit_test(test_arguments),
     };
