@@ -282,8 +282,11 @@ RFT_API const char *rft_type_name(rft_type t);     /* static, never NULL: "f32",
 RFT_API rft_status rft_ctx_create(const char *device, const rft_ctx_options *options, rft_ctx **out, rft_error *err); /* [any] */
 RFT_API void rft_ctx_free(rft_ctx *ctx); /* NULL is allowed */                       /* [own] */
 
-/* Packs a stored W into storage that the caller keeps (device memory on CUDA); size from rft_weight_bytes.
- * storage must be aligned to 64 bytes and outlive the weight; the bytes may be written to a file and opened later. */
+/* Packs a stored W into storage that the caller keeps; size from rft_weight_bytes. storage must be aligned to 64 bytes and
+ * outlive the weight; the bytes may be written to a file and opened later. The weight is complete on return.
+ * CUDA: storage is device memory, src.q host or device memory; with both on the host the same bytes are made there, to be
+ * uploaded and opened. A run may read W before the kernel enqueued in front of it has ended, so a view's bytes must be complete
+ * when a run is enqueued (a W that a kernel writes each time is for RFT_W_DYNAMIC). */
 RFT_API rft_status rft_weight_bytes(rft_ctx *ctx, const rft_weight_desc *desc, size_t *bytes, rft_error *err); /* [any] */
 RFT_API rft_status rft_weight_pack(rft_ctx *ctx, const rft_weight_desc *desc, const rft_weight_src *src, void *storage,
                                    void *stream, rft_weight **out, rft_error *err);   /* [any] */
