@@ -190,7 +190,7 @@ RFT_FN void finish_row(const rft__cuda_args *a, int batch, int m, int n0, int c0
 
 /* The product of one tile and batch. r0, c0: the thread's first row and column in the tile. */
 RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0) {
-    __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
+    static __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
     const int steps = (a->k + RFT_BK - 1) / RFT_BK;
     float x[2][TM], w[2][TN];
     if (steps == 0) {
@@ -243,7 +243,7 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m0, int n0, int r0, i
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemm_simt(const __grid_constant__ rft__cuda_args args) {
+extern "C" __global__ void __launch_bounds__(THREADS, EACH >= 128 ? 256 / THREADS : 1) gemm_simt(const __grid_constant__ rft__cuda_args args) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int r0 = 4 * (warp % WARPS_M * LANES_M + lane % LANES_M), c0 = 4 * (warp / WARPS_M * LANES_N + lane / LANES_M);
     const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);

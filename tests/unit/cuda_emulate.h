@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_emulate.h - compiles a kernel of the embedded texts with cc behind cuda_emulator.h, runs a product through its family's
+ * launch, and compares it with sums of small integers, which f32 holds exactly in any order. Included by the unit tests of
+ * tiled families; a test skips where no compiler is.
+ * Invariant: every operand ends at a page that cannot be read, so one element too far is a crash.
+ */
+#ifndef RFT_TESTS_CUDA_EMULATE_H
+#define RFT_TESTS_CUDA_EMULATE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "cuda/cuda_source.h"
+#include "cuda/gemm_common.h"
+#include "epilogue/epi_math.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef bool emulator_launch_fn(const rft__cuda_args *args, const unsigned grid[3], unsigned block);
+
+typedef struct emulated { /* a kernel compiled for the CPU */
+    char dir[64];
+    void *library;
+    emulator_launch_fn *launch;
+    int *conflicts;
+} emulated;
+
+typedef struct product { /* what a test asks for */
+    int64_t m, n, k, batch;
+    rft_type x, w, y;
+    bool x_mn, w_mn;
+    rft__glu glu;
+    int pad;    /* elements between rows beyond their length */
+    int offset; /* elements by which x and w are off their alignment */
+} product;
+
+static const char emulate_headers[] = "#define RFT_KERNEL_NAME %s\n"
+                                      "#define RFT_KERNEL_DECLARATION static void %s(const rft__cuda_args args)\n"
+                                      "#include \"cuda_emulator.h\"\n"
+                                      "#define __global__\n";
+
+static void emulate_write(const char *dir, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The kernel's text as C: its linkage is the only word of C++ in it. */
+static void emulate_write_kernel(const char *dir, const char *entry, const char *text) {
+    static const char linkage[] = "extern \"C\"";
+    const size_t size = strlen(text) + sizeof emulate_headers + 256;
+    char *copy = malloc(size), head[512];
+    assert_non_null(copy);
+    snprintf(head, sizeof head, emulate_headers, entry, entry);
+    snprintf(copy, size, "%s%s", head, text);
+    char *at = strstr(copy, linkage);
+    assert_non_null(at);
+    memcpy(at, "static    ", sizeof linkage - 1);
+    emulate_write(dir, "kernel.c", copy);
+    free(copy);
+}
+
+static void emulate_config(const char *dir, const product *p, const rft__cuda_config *c) {
+    char text[2048];
+    const rft__cuda_row *r = c->row;
+    const int compute[] = {1, 4, 2, 3}; /* of RFT__CUDA_F32, TF32, F16, BF16 */
+    snprintf(text, sizeof text,
+             "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
+             "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY 0\n"
+             "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M 0\n"
+             "#define RFT_SPLIT %d\n#define RFT_CLUSTER 1\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
+             "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
+             p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, r->bm, r->bn, r->bk, r->warps,
+             c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
+             p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
+    emulate_write(dir, "config.h", text);
+}
+
+static bool emulate_have_compiler(void) { return system("cc --version > /dev/null 2>&1") == 0; }
+
+static void emulate_open(emulated *e, const char *source, const char *entry, const product *p, const rft__cuda_config *c) {
+    char command[512], library[128];
+    const char *kernel = NULL;
+    snprintf(e->dir, sizeof e->dir, "/tmp/rft_emulate_XXXXXX");
+    assert_non_null(mkdtemp(e->dir));
+    snprintf(command, sizeof command, "mkdir %s/epilogue", e->dir);
+    assert_int_equal(system(command), 0);
+    for (uint32_t i = 0; i < rft__cuda_embedded.count; i++) {
+        const rft__cuda_text *t = &rft__cuda_embedded.texts[i];
+        if (strncmp(t->name, "format/", 7) != 0) {
+            emulate_write(e->dir, t->name, t->text);
+        }
+        kernel = strcmp(t->name, source) == 0 ? t->text : kernel;
+    }
+    assert_non_null(kernel);
+    emulate_write_kernel(e->dir, entry, kernel);
+    emulate_config(e->dir, p, c);
+    snprintf(library, sizeof library, "%s/kernel.so", e->dir);
+    snprintf(command, sizeof command, "cc -O1 -std=gnu11 -w -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm", e->dir,
+             RFT_TEST_DATA_DIR "/../unit", library, e->dir);
+    assert_int_equal(system(command), 0);
+    e->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (e->library == NULL) {
+        fail_msg("%s", dlerror());
+    }
+    *(void **)&e->launch = dlsym(e->library, "emulator_launch");
+    e->conflicts = dlsym(e->library, "emulator_conflicts");
+    assert_true(e->launch != NULL && e->conflicts != NULL);
+}
+
+static void emulate_close(emulated *e) {
+    char command[128];
+    dlclose(e->library);
+    snprintf(command, sizeof command, "rm -r %s", e->dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- operands ---- */
+
+typedef struct operand {
+    void *pages;
+    size_t size;     /* of pages */
+    char *data;      /* ends at the guard page */
+    int64_t ld, batch_stride, rows, columns; /* as stored */
+    rft_type type;
+} operand;
+
+static int emulate_value(int64_t row, int64_t k, int64_t batch, int seed) {
+    const uint64_t h = ((uint64_t)row * 2654435761u + (uint64_t)k * 40503u + (uint64_t)(batch * 7 + seed) * 97u) * 0x9e3779b97f4a7c15u;
+    return (int)(h >> 61) - 3;
+}
+
+static void emulate_put(char *at, rft_type t, int value) {
+    const float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (t == RFT_F32) {
+        memcpy(at, &bits, 4);
+        return;
+    }
+    const uint16_t f16 = (uint16_t)(value == 0 ? 0 : (bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112u) << 10) | (bits >> 13 & 1023u));
+    const uint16_t half = t == RFT_BF16 ? (uint16_t)(bits >> 16) : f16;
+    memcpy(at, &half, 2);
+}
+
+/* rows x k elements a batch, K-contiguous or not; what lies between rows is NaN. */
+static operand emulate_operand(const product *p, rft_type t, bool mn, int64_t rows, int seed) {
+    operand o = {.type = t, .rows = mn ? p->k : rows, .columns = mn ? rows : p->k};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)rft__cuda_size(t);
+    o.ld = (p->pad || p->offset ? o.columns : rft__round_up(o.columns, 8)) + p->pad;
+    o.batch_stride = o.ld * o.rows;
+    const size_t used = (size_t)(o.batch_stride * (p->batch - 1) + o.ld * (o.rows - 1) + o.columns) * size;
+    const size_t room = (size_t)rft__round_up((int64_t)used + 64, (int64_t)page);
+    o.size = room + page;
+    o.pages = mmap(NULL, o.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(o.pages != MAP_FAILED);
+    assert_int_equal(mprotect((char *)o.pages + room, page, PROT_NONE), 0);
+    memset(o.pages, 0xff, room);
+    /* An aligned operand cannot end at the page unless its length is a multiple of 16 bytes: it ends less than 16 before. */
+    const size_t end = p->offset ? room : room - (16 - used % 16) % 16;
+    o.data = (char *)o.pages + end - used;
+    for (int64_t b = 0; b < p->batch; b++) {
+        for (int64_t i = 0; i < o.rows * o.columns; i++) {
+            const int64_t r = i / o.columns, c = i % o.columns;
+            emulate_put(o.data + (size_t)(b * o.batch_stride + r * o.ld + c) * size, t,
+                        emulate_value(mn ? c : r, mn ? r : c, b, seed));
+        }
+    }
+    return o;
+}
+
+static void emulate_release(operand *o) { munmap(o->pages, o->size); }
+
+/* ---- a product ---- */
+
+static float emulate_sum(const product *p, int64_t b, int64_t m, int64_t n) {
+    int sum = 0;
+    for (int64_t k = 0; k < p->k; k++) {
+        sum += emulate_value(m, k, b, 1) * emulate_value(n, k, b, 2);
+    }
+    return (float)sum;
+}
+
+static float emulate_expected(const product *p, int64_t b, int64_t m, int64_t n) {
+    if (p->glu == RFT__GLU_NONE) {
+        return emulate_sum(p, b, m, n);
+    }
+    const bool halves = p->glu == RFT__GLU_HALVES;
+    return rft__silu(emulate_sum(p, b, m, halves ? n : 2 * n)) * emulate_sum(p, b, m, halves ? n + p->n / 2 : 2 * n + 1);
+}
+
+static rft__problem emulate_problem(const product *p) {
+    rft__problem q = {.x = p->x, .y = p->y, .x_order = p->x_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS, .m_min = 1, .m_max = p->m,
+                      .batch = p->batch, .alpha = 1, .w_dynamic = true};
+    q.w = (rft__matrix){.elem = p->w, .order = p->w_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS, .glu = p->glu, .n = p->n, .k = p->k,
+                        .batch = p->batch};
+    q.epi.n_in = p->n;
+    q.epi.n_out = p->glu == RFT__GLU_NONE ? p->n : p->n / 2;
+    q.epi.glu_at = -1;
+    return q;
+}
+
+static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t n_out, const char *what) {
+    for (int64_t i = 0; i < p->batch * p->m * ldy; i++) {
+        const int64_t b = i / (p->m * ldy), m = i / ldy % p->m, n = i % ldy;
+        const float want = n < n_out ? emulate_expected(p, b, m, n) : -777.0f;
+        if (memcmp(&y[i], &want, sizeof want) != 0 && y[i] != want) {
+            fail_msg("%s: m=%lld n=%lld k=%lld x_mn=%d w_mn=%d glu=%d: y[%lld][%lld][%lld] is %g, not %g", what, (long long)p->m,
+                     (long long)p->n, (long long)p->k, p->x_mn, p->w_mn, (int)p->glu, (long long)b, (long long)m, (long long)n,
+                     (double)y[i], (double)want);
+        }
+    }
+}
+
+/* Runs p (y in f32) with the config; what: for messages. */
+static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const char *what) {
+    static const rft__cuda_facts facts = {.arch = 80, .sms = 4, .shared_block = 232448, .shared_sm = 233472, .l2 = 1 << 20,
+                                          .read_bps = 1e12, .l2_bps = 2e12, .flops_16 = 1e14, .flops_tf32 = 5e13, .flops_f32 = 1e13};
+    const rft__problem q = emulate_problem(p);
+    operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
+    const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
+    float *y = malloc((size_t)count * sizeof *y);
+    rft__cuda_launch l;
+    emulated e;
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = -777.0f;
+    }
+    f->launch(&facts, &q, c, p->m, &l);
+    rft__cuda_args a = {.x = x.data, .w = w.data, .y = y, .ldx = x.ld, .ldw = w.ld, .ldy = ldy, .x_batch_stride = x.batch_stride,
+                        .w_batch_stride = w.batch_stride, .y_batch_stride = p->m * ldy, .m = (int)p->m, .n = (int)p->n,
+                        .k = (int)p->k, .batch = (int)p->batch};
+    memcpy(a.number, l.number, sizeof a.number);
+    const char *rule = f->unsuited ? f->unsuited(&q, c, &a) : NULL;
+    if (rule == NULL) {
+        emulate_open(&e, f->source, f->name, p, c);
+        assert_true(e.launch(&a, l.grid, l.block));
+        assert_int_equal(*e.conflicts, 0);
+        emulate_check(p, y, ldy, q.epi.n_out, what);
+        emulate_close(&e);
+    } else {
+        fail_msg("%s: %s", what, rule);
+    }
+    free(y);
+    emulate_release(&x);
+    emulate_release(&w);
+}
+
+#endif

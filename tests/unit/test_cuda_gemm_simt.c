@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_cuda_gemm_simt.c - the FMA GEMM: its raster visits each tile once, and its text, run on the CPU, gives exact sums at every
+ * ragged edge, order, alignment and pairing of gate and up.
+ */
+#include "cuda_emulate.h"
+
+#include "cuda/kernels/gemm_tile.h"
+
+enum { MOST_TILES = 4096 };
+
+static void raster_visits_each_tile_once(void **state) {
+    (void)state;
+    static unsigned char seen[MOST_TILES];
+    for (int tiles_m = 1; tiles_m <= 40; tiles_m++) {
+        for (int tiles_n = 1; tiles_n <= 40; tiles_n += 3) {
+            for (int group = 1; group <= 16; group *= 2) {
+                memset(seen, 0, sizeof seen);
+                for (int i = 0; i < tiles_m * tiles_n; i++) {
+                    const rft__tile t = rft__tile_at(i, tiles_m, tiles_n, group);
+                    assert_true(0 <= t.m && t.m < tiles_m && 0 <= t.n && t.n < tiles_n);
+                    assert_int_equal(seen[t.m * tiles_n + t.n]++, 0);
+                }
+            }
+        }
+    }
+}
+
+static void halves_pair_gate_and_up(void **state) {
+    (void)state;
+    for (int n = 2; n <= 300; n += 2) {
+        for (int n0 = 0; n0 < n; n0 += 64) {
+            for (int c = 0; c < 32 && n0 / 2 + c < n / 2; c++) {
+                const int gate = rft__tile_w_row(n0, c, 64, n, 1), up = rft__tile_w_row(n0, c + 32, 64, n, 1);
+                assert_int_equal(gate, n0 / 2 + c);
+                assert_int_equal(up, gate + n / 2);
+            }
+        }
+    }
+}
+
+static const rft__cuda_row rows[] = {
+    {"128x128", &rft__cuda_gemm_simt, RFT_F32, RFT_F32, RFT__CUDA_F32, 128, 128, 8, 4, 80, 1, 0},
+    {"64x64", &rft__cuda_gemm_simt, RFT_BF16, RFT_F32, RFT__CUDA_F32, 64, 64, 8, 2, 80, 1, 0},
+    {"32x64", &rft__cuda_gemm_simt, RFT_F16, RFT_BF16, RFT__CUDA_F32, 32, 64, 16, 2, 80, 1, 0},
+    {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 16, 1, 80, 1, 0},
+};
+
+static void run(const rft__cuda_row *r, product p, int aligned) {
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .option = {aligned}};
+    p.x = r->x, p.w = r->w, p.y = RFT_F32;
+    emulate_product(&rft__cuda_gemm_simt, &p, &c, r->name);
+}
+
+static void every_order_and_edge(void **state) {
+    (void)state;
+    if (!emulate_have_compiler()) {
+        print_message("no cc here: the kernel's text is not run\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int order = 0; order < 4; order++) {
+            const bool x_mn = order & 1, w_mn = order >> 1;
+            const int64_t bm = rows[i].bm;
+            run(&rows[i], (product){.m = bm + 5, .n = 131, .k = 27, .batch = 1, .x_mn = x_mn, .w_mn = w_mn}, 1);
+            switch ((i + (size_t)order) % 3) {
+            case 0:
+                run(&rows[i], (product){.m = bm - 7, .n = 66, .k = 19, .batch = 2, .x_mn = x_mn, .w_mn = w_mn, .pad = 1, .offset = 1}, 0);
+                break;
+            case 1:
+                run(&rows[i], (product){.m = 3, .n = 144, .k = 24, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_HALVES}, 1);
+                break;
+            default:
+                run(&rows[i], (product){.m = 2, .n = 134, .k = 9, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_INTERLEAVED}, 1);
+            }
+        }
+    }
+}
+
+static void no_k_is_zero(void **state) {
+    (void)state;
+    if (emulate_have_compiler()) {
+        run(&rows[0], (product){.m = 9, .n = 17, .k = 0, .batch = 1}, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raster_visits_each_tile_once),
+        cmocka_unit_test(halves_pair_gate_and_up),
+        cmocka_unit_test(every_order_and_edge),
+        cmocka_unit_test(no_k_is_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
