@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * hopper.cuh - what only kernels of sm_90a need beside device.cuh: waits that cannot hang a debug build, registers moved
- * between warpgroups, pairs stored into another block of the cluster, wgmma with both operands in shared memory.
+ * between warpgroups, pairs sent to another block of the cluster, wgmma with both operands in shared memory.
  * Included by stream_sm90.cu and gemm_sm90.cu, after config.h, whose compute type is that of wgmma.
  *
  * A kernel may define before the include:
@@ -71,12 +71,21 @@ RFT_FN void rft__await_cluster(unsigned barrier, unsigned parity) {
 }
 
 /* ---- clusters: remote is from rft__cluster_map ---- */
-RFT_FN void rft__cluster_store2(unsigned remote, float v0, float v1) {
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(v0), "f"(v1) : "memory");
+/* Arrives by itself: the barrier, of the same block as remote, counts its 8 bytes. */
+RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned remote_barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(remote), "f"(v0),
+                 "f"(v1), "r"(remote_barrier)
+                 : "memory");
 }
 RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 }
+/* Tells block `rank` that this thread has read what it may now overwrite. No write is ordered by it, so no fence is waited for. */
+RFT_FN void rft__mbarrier_free_at(unsigned barrier, unsigned rank) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(rft__cluster_map(barrier, rank)) : "memory");
+}
+/* After rft__mbarrier_init_fence, where nothing else must be seen; rft__cluster_wait follows. */
+RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 
 /* ---- wgmma: d (64 x N, f32) = a (64 x k) * b (N x k)^T + d, k = 32 bytes; both operands in shared memory ----
  * rft__wgmma_n<N>(d, a, b, accumulate): N / 2 registers d, descriptors a and b; accumulate 0: d starts at 0.

@@ -32,6 +32,11 @@ RFT_FN unsigned long long rft__descriptor(unsigned address, unsigned leading_byt
 RFT_FN unsigned long long rft__descriptor_k_major(unsigned address) { return rft__descriptor(address, 16, RFT_SWIZZLE_ATOM, 1); }
 #define RFT_DESCRIPTOR_STEP_K 2
 
+/* The descriptor of a place `sixteenths` * 16 bytes on: the address never leaves its field, so one 32-bit addition does. */
+RFT_FN unsigned long long rft__descriptor_add(unsigned long long descriptor, unsigned sixteenths) {
+    return (descriptor >> 32 << 32) | ((unsigned)descriptor + sixteenths);
+}
+
 /* M- or N-major, 16-bit elements: a box holds 64 elements (128 bytes) of that side for each of its k rows, 8 k an atom, so
  * atoms along k are 1024 bytes apart; boxes for the next 64 of that side lie box_bytes (128 * k of the box) further on.
  * A step of 16 k is two atoms. */

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream_sm90.cu - Y = X * W^T for up to RFT_BM tokens on Hopper's tensor cores: W streams through once, at memory's pace.
+ * W stands on the side of wgmma that is always 64 rows, so that tokens are padded to 8 and no further.
+ *
+ *          W: RFT_BN rows          X: RFT_BM tokens           a stage of the ring, RFT_OPTION0 chunks:
+ *         +---------------+       +-----------+               +--------------------+-----------+
+ *      k  | 128 bytes     |    k  | 128 bytes |               | W  RFT_BN x 128 B  | X RFT_BM  |  x chunks
+ *         | a chunk, a row|       | a row     |               +--------------------+-----------+
+ *         +---------------+       +-----------+               rows swizzled by 128 bytes, as TMA writes and wgmma reads
+ *
+ *   producer warp:  [W W W W] wait for the kernel before  [X X X X]  then a stage as soon as one is free
+ *   consumers:      warpgroup g has rows 64 g.. of the tile (two times 64 where RFT_BN = 256): 4 wgmma m64nNk16 a chunk
+ *
+ * The RFT_SPLIT blocks of a cluster have one part of k each. A tile done, each block stores its sums straight into the shared
+ * memory of the block that has the last word on those rows (stream_layout.h); that one adds the parts in ascending order of k,
+ * applies the epilogue and stores. Clusters go on to tiles `clusters` further; the ring does not stop between tiles.
+ *
+ * Bytes in flight: RFT_STAGES - 1 stages, 80..100 KB a block, so that this kernel and its successor, which fills its ring with W
+ * while this one ends, are on an SM together: 2 x 132 x 90 KB is five times what 4.3 TB/s over 1 us need.
+ * Registers: RFT_BM / 2 sums (RFT_BM where RFT_BN = 256) of at most 112. A chunk of 128 x 16: 16 KB of W, 131072 FMA.
+ * Its wgmma take 64 cycles, its bytes 880 at this SM's share of memory.
+ */
+#include "config.h"
+
+#include "epilogue.cuh"
+#include "hopper.cuh"
+#include "stream_layout.h"
+
+#define CONSUMERS (RFT_WARPS / 4)               /* warpgroups; the last warp of the block loads */
+#define CONSUMER_THREADS (128 * CONSUMERS)
+#define CONSUMER_WARPS (4 * CONSUMERS)
+#define THREADS (32 * RFT_WARPS)
+#define BLOCKS (RFT_BN / 64 / CONSUMERS)        /* of 64 rows, a warpgroup */
+#define W_BYTES (RFT_BN * RFT_SWIZZLE_ROW)
+#define CHUNK_BYTES (W_BYTES + RFT_BM * RFT_SWIZZLE_ROW)
+#define STAGE_BYTES (RFT_OPTION0 * CHUNK_BYTES)
+#define STAGE_K (RFT_OPTION0 * RFT_BK)
+#define HALVES (RFT_GLU == 1 ? 2 : 1)
+#define GROUPS (RFT_BN / 8)
+#define SLOTS (GROUPS / RFT_SPLIT)
+#define SLAB (RFT_BM < 32 ? RFT_BM : 32)        /* rft__stream_slab */
+#define SLABS (RFT_BM / SLAB)
+#define TOKEN_GROUPS (SLAB / 8)
+#define REGISTERS (RFT_BM / 2)                  /* of a 64-row block's sums */
+
+/* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
+ * token. Half fragments where whole ones would leave half of the threads without. */
+#define FRAGMENTS (SLOTS / HALVES * TOKEN_GROUPS)
+#define UNIT_ROWS (FRAGMENTS * 8 >= CONSUMER_THREADS ? 8 : 4)
+#define UNITS (FRAGMENTS * 8 * (8 / UNIT_ROWS))
+#define UNIT_COLUMNS (RFT_GLU == 2 ? UNIT_ROWS / 2 : UNIT_ROWS)
+#define TILE_COLUMNS (RFT_GLU ? RFT_BN / 2 : RFT_BN)
+
+extern __shared__ __align__(1024) unsigned char shared[];
+
+typedef struct work { /* of a block */
+    int part;             /* of k, and rank in the cluster */
+    int first, stride;    /* tiles */
+    int tiles, across;    /* in all; of one batch */
+    int begin, steps;     /* stages of k */
+} work;
+
+typedef struct cursor {
+    int tile, step;
+    rft__ring ring;
+} cursor;
+
+/* ---- shared memory ---- */
+
+RFT_FN unsigned partials(void) { return rft__shared(shared) + RFT_STAGES * STAGE_BYTES; }
+RFT_FN unsigned barrier(int i) {
+    return rft__shared(shared) + RFT_STAGES * STAGE_BYTES + rft__stream_partial_bytes(RFT_BM, RFT_BN) + 8 * i;
+}
+RFT_FN unsigned full(int stage) { return barrier(stage); }
+RFT_FN unsigned empty(int stage) { return barrier(RFT_STAGES + stage); }
+#define RECEIVED barrier(2 * RFT_STAGES)     /* all parts of the tile are here */
+#define READ barrier(2 * RFT_STAGES + 1)     /* every block has read what this one sent: send again */
+
+RFT_FN void barriers_init(void) {
+    for (int i = 0; i < RFT_STAGES; i++) {
+        rft__mbarrier_init(full(i), 1);
+        rft__mbarrier_init(empty(i), CONSUMER_WARPS);
+    }
+    rft__mbarrier_init(RECEIVED, 1);
+    rft__mbarrier_init(READ, RFT_SPLIT * CONSUMER_WARPS);
+    rft__mbarrier_init_fence();
+}
+
+/* ---- the order of work ---- */
+
+RFT_FN work work_of(const rft__cuda_args *a) {
+    work w;
+    const int stages = a->k / STAGE_K + (a->k % STAGE_K != 0), columns = RFT_GLU ? a->n / 2 : a->n;
+    w.part = RFT_SPLIT > 1 ? (int)rft__cluster_rank() : 0;
+    w.first = (int)blockIdx.x / RFT_SPLIT, w.stride = (int)gridDim.x / RFT_SPLIT;
+    w.across = columns / TILE_COLUMNS + (columns % TILE_COLUMNS != 0);
+    w.tiles = RFT_BATCHED ? w.across * a->batch : w.across;
+    w.begin = rft__part_begin(stages, RFT_SPLIT, w.part);
+    w.steps = rft__part_begin(stages, RFT_SPLIT, w.part + 1) - w.begin;
+    return w;
+}
+
+RFT_FN cursor cursor_at(const work *w) {
+    const cursor c = {w->first, 0, {0, 0}};
+    return c;
+}
+
+RFT_FN void cursor_next(cursor *c, const work *w) {
+    rft__ring_next(&c->ring, RFT_STAGES);
+    if (++c->step == w->steps) {
+        c->step = 0;
+        c->tile += w->stride;
+    }
+}
+
+RFT_FN int batch_of(int tile, const work *w) { return RFT_BATCHED ? tile / w->across : 0; }
+RFT_FN int column_of(int tile, const work *w) { return (RFT_BATCHED ? tile % w->across : tile) * TILE_COLUMNS; }
+
+/* ---- producer ---- */
+
+RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int k, int row, int batch, unsigned bar, unsigned long long policy) {
+    if (RFT_BATCHED) {
+        rft__map_load3(to, map, k, row, batch, bar, policy);
+    } else {
+        rft__map_load2(to, map, k, row, bar, policy);
+    }
+}
+
+RFT_FN void load_w(const rft__cuda_args *a, const rft__cuda_map *map, const cursor *c, const work *w, unsigned long long policy) {
+    const int row = column_of(c->tile, w) * (RFT_GLU == 2 ? 2 : 1), batch = a->w_batch_stride ? batch_of(c->tile, w) : 0;
+    rft__mbarrier_expect(full(c->ring.stage), STAGE_BYTES);
+    RFT_UNROLL
+    for (int i = 0; i < RFT_OPTION0; i++) {
+        const unsigned to = rft__shared(shared) + c->ring.stage * STAGE_BYTES + i * CHUNK_BYTES;
+        const int k = (w->begin + c->step) * STAGE_K + i * RFT_BK;
+        load_box(to, map, k, row, batch, full(c->ring.stage), policy);
+        if (HALVES == 2) {
+            load_box(to + W_BYTES / 2, map, k, a->n / 2 + row, batch, full(c->ring.stage), policy);
+        }
+    }
+}
+
+RFT_FN void load_x(const rft__cuda_args *a, const rft__cuda_map *map, const cursor *c, const work *w, unsigned long long policy) {
+    const int batch = a->x_batch_stride ? batch_of(c->tile, w) : 0;
+    RFT_UNROLL
+    for (int i = 0; i < RFT_OPTION0; i++) {
+        const unsigned to = rft__shared(shared) + c->ring.stage * STAGE_BYTES + i * CHUNK_BYTES + W_BYTES;
+        load_box(to, map, (w->begin + c->step) * STAGE_K + i * RFT_BK, 0, batch, full(c->ring.stage), policy);
+    }
+}
+
+/* One thread. The first stages need no free buffer: their W may come before the kernel before has ended, their X may not. */
+RFT_FN void produce(const rft__cuda_args *a, const rft__cuda_map *x_map, const rft__cuda_map *w_map, const work *w) {
+    const unsigned long long once = rft__policy_stream(), often = rft__policy_keep();
+    const int total = (w->tiles - w->first + w->stride - 1) / w->stride * w->steps;
+    const int ahead = total < RFT_STAGES ? total : RFT_STAGES;
+    cursor c = cursor_at(w), x = c;
+    if (!RFT_W_EARLY) {
+        rft__pdl_wait();
+    }
+    for (int i = 0; i < ahead; i++, cursor_next(&c, w)) {
+        load_w(a, w_map, &c, w, once);
+    }
+    if (RFT_W_EARLY) {
+        rft__pdl_wait();
+    }
+    for (int i = 0; i < ahead; i++, cursor_next(&x, w)) {
+        load_x(a, x_map, &x, w, often);
+    }
+    for (int i = ahead; i < total; i++, cursor_next(&c, w)) {
+        rft__await(empty(c.ring.stage), c.ring.parity ^ 1);
+        load_w(a, w_map, &c, w, once);
+        load_x(a, x_map, &c, w, often);
+    }
+}
+
+/* ---- consumers ---- */
+
+/* One stage: d += W * X^T for this warpgroup's rows. stage: address of the first chunk. */
+RFT_FN void multiply(float (*d)[REGISTERS], unsigned stage, int warpgroup) {
+    RFT_UNROLL
+    for (int i = 0; i < RFT_OPTION0; i++) {
+        const unsigned chunk = stage + i * CHUNK_BYTES;
+        const unsigned long long x = rft__descriptor_k_major(chunk + W_BYTES);
+        RFT_UNROLL
+        for (int k = 0; k < 4; k++) {
+            RFT_UNROLL
+            for (int b = 0; b < BLOCKS; b++) {
+                const int row = (warpgroup * BLOCKS + b) * 64;
+                const unsigned long long rows = rft__descriptor_k_major(chunk + row * RFT_SWIZZLE_ROW);
+                RFT_WGMMA_N(RFT_BM)(d[b], rft__descriptor_add(rows, k * RFT_DESCRIPTOR_STEP_K),
+                                    rft__descriptor_add(x, k * RFT_DESCRIPTOR_STEP_K), 1);
+            }
+        }
+    }
+}
+
+/* This part's sums of one tile. A stage is given back when the next one's wgmma are on their way. */
+RFT_FN void tile_sums(float (*d)[REGISTERS], int steps, rft__ring *ring, int warpgroup, bool speaker) {
+    int done = -1;
+    RFT_UNROLL
+    for (int i = 0; i < BLOCKS * REGISTERS; i++) {
+        d[i / REGISTERS][i % REGISTERS] = 0;
+    }
+#pragma unroll 1
+    for (int i = 0; i < steps; i++) {
+        rft__await(full(ring->stage), ring->parity);
+        rft__wgmma_fence();
+        multiply(d, rft__shared(shared) + ring->stage * STAGE_BYTES, warpgroup);
+        rft__wgmma_commit();
+        RFT_WGMMA_WAIT(1);
+        if (speaker && done >= 0) {
+            rft__mbarrier_arrive(empty(done));
+        }
+        done = ring->stage;
+        rft__ring_next(ring, RFT_STAGES);
+    }
+    RFT_WGMMA_WAIT(0);
+    if (speaker && done >= 0) {
+        rft__mbarrier_arrive(empty(done));
+    }
+}
+
+/* ---- sums meet: each fragment goes to the block that finishes it; a warp's register pair is 256 bytes in a row there ---- */
+
+RFT_FN void send(float (*d)[REGISTERS], int part, int warpgroup) {
+    const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
+    const int warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
+    RFT_UNROLL
+    for (int i = 0; i < 2 * BLOCKS; i++) {
+        const int b = i / 2, high = i % 2, group = (warpgroup * BLOCKS + b) * 8 + warp * 2 + high;
+        const int slot = rft__stream_slot(share, group), owner = rft__stream_owner(share, group);
+        const unsigned to = rft__cluster_map(partials(), owner), bar = rft__cluster_map(RECEIVED, owner);
+        RFT_UNROLL
+        for (int j = 0; j < TOKEN_GROUPS; j++) {
+            const int r = 4 * j + 2 * high, place = rft__stream_place(part, j, slot, TOKEN_GROUPS, SLOTS) + 2 * lane;
+            if (RFT_SPLIT > 1) {
+                rft__cluster_send2(to + 4 * place, d[b][r], d[b][r + 1], bar);
+            } else {
+                *(float2 *)(shared + RFT_STAGES * STAGE_BYTES + 4 * place) = make_float2(d[b][r], d[b][r + 1]);
+            }
+        }
+    }
+}
+
+/* round: parity of the slab's number in this block. Returns with all parts of this block's rows in its shared memory. */
+RFT_FN void exchange(float (*d)[REGISTERS], int part, int warpgroup, unsigned round) {
+    if (RFT_SPLIT == 1) {
+        rft__bar_sync(1, CONSUMER_THREADS); /* all have read the slab before */
+        send(d, part, warpgroup);
+        rft__bar_sync(1, CONSUMER_THREADS);
+        return;
+    }
+    if (threadIdx.x == 0) {
+        rft__mbarrier_expect(RECEIVED, RFT_SPLIT * SLOTS * TOKEN_GROUPS * 64 * 4);
+    }
+    rft__await(READ, round ^ 1);
+    send(d, part, warpgroup);
+    rft__await_cluster(RECEIVED, round);
+}
+
+/* Every block of the cluster may overwrite what it sent here: one arrival of each warp at each block. */
+RFT_FN void release_sums(void) {
+    if (RFT_SPLIT > 1) {
+        __syncwarp();
+        if (threadIdx.x % 32 < RFT_SPLIT) {
+            rft__mbarrier_free_at(READ, threadIdx.x % 32);
+        }
+    }
+}
+
+/* The next slab's sums to where the first one's were. */
+RFT_FN void next_slab(float (*d)[REGISTERS]) {
+    RFT_UNROLL
+    for (int b = 0; b < BLOCKS; b++) {
+        RFT_UNROLL
+        for (int r = 0; r + SLAB / 2 < REGISTERS; r++) {
+            d[b][r] = d[b][r + SLAB / 2];
+        }
+    }
+}
+
+typedef struct unit {
+    int token, column, valid, batch; /* of y */
+    int place;                       /* of the first float of part 0, as rft__stream_place */
+} unit;
+
+RFT_FN unit unit_of(int u, int tile, int slab, const work *w, const rft__cuda_args *a) {
+    const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
+    const int row = u / 8 % (8 / UNIT_ROWS) * UNIT_ROWS, fragment = u / (64 / UNIT_ROWS);
+    const int slot = fragment % (SLOTS / HALVES), token_group = fragment / (SLOTS / HALVES);
+    const int tile_row = rft__stream_group(share, w->part, slot) * 8 + row;
+    unit t;
+    t.batch = batch_of(tile, w);
+    t.token = slab * SLAB + token_group * 8 + u % 8;
+    t.column = column_of(tile, w) + (RFT_GLU == 2 ? tile_row / 2 : tile_row);
+    const int left = (RFT_GLU ? a->n / 2 : a->n) - t.column;
+    t.valid = t.token >= a->m ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
+    t.place = rft__stream_place(0, token_group, slot, TOKEN_GROUPS, SLOTS) + row * 8 + u % 8;
+    return t;
+}
+
+/* Rows of one unit: the parts in ascending order of k. */
+RFT_FN void gather(const float *from, float *v) {
+    RFT_UNROLL
+    for (int p = 0; p < RFT_SPLIT; p++) {
+        RFT_UNROLL
+        for (int i = 0; i < UNIT_ROWS; i++) {
+            const float part = from[rft__stream_place(p, 0, 0, TOKEN_GROUPS, SLOTS) + 8 * i];
+            v[i] = p ? v[i] + part : part;
+        }
+    }
+}
+
+RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o) {
+    const float *from = (const float *)(shared + RFT_STAGES * STAGE_BYTES) + t->place;
+    float v[UNIT_ROWS], up[UNIT_ROWS] = {0};
+    gather(from, v);
+    if (RFT_GLU == 1) {
+        gather(from + SLOTS / 2 * RFT_STREAM_PITCH, up);
+    } else if (RFT_GLU == 2) {
+        RFT_UNROLL
+        for (int i = 0; i < UNIT_COLUMNS; i++) {
+            up[i] = v[2 * i + 1], v[i] = v[2 * i];
+        }
+    }
+    rft__epi_apply(a, t->batch, t->token, t->column, o, v, up, UNIT_COLUMNS, t->valid);
+    rft__store_span(a, t->batch, t->token, t->column, v, UNIT_COLUMNS, t->valid);
+}
+
+RFT_FN void fetch(const rft__cuda_args *a, const unit *t, rft__epi_operands *o) {
+    rft__epi_fetch(a, t->batch, t->token, t->column, UNIT_COLUMNS, t->valid, o);
+}
+
+RFT_FN void fetch_first(const rft__cuda_args *a, const unit *t, rft__epi_operands *o) {
+    if (threadIdx.x < UNITS) {
+        fetch(a, t, o);
+    }
+}
+
+/* The sums of one slab, whose first operands are here: finished and stored. A later unit's operands are fetched while the unit
+ * before is stored. */
+RFT_FN void finish_slab(const rft__cuda_args *a, const work *w, int tile, int slab, unit *t, rft__epi_operands *o) {
+#pragma unroll 1
+    for (int u = (int)threadIdx.x; u < UNITS;) {
+        finish(a, t, o);
+        u += CONSUMER_THREADS;
+        if (u < UNITS) {
+            *t = unit_of(u, tile, slab, w, a);
+            fetch(a, t, o);
+        }
+    }
+}
+
+/* Operands of a thread's first unit come while the tile streams. */
+RFT_FN void consume(const rft__cuda_args *a, const work *w) {
+    const int warpgroup = CONSUMERS > 1 ? __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) : 0; /* uniform for the compiler */
+    const bool speaker = threadIdx.x % 32 == 0;
+    rft__ring ring = {0, 0};
+    unsigned round = 0;
+    rft__pdl_wait();
+#pragma unroll 1
+    for (int tile = w->first; tile < w->tiles; tile += w->stride) {
+        float d[BLOCKS][REGISTERS];
+        rft__epi_operands o;
+        unit t = unit_of((int)threadIdx.x, tile, 0, w, a);
+        fetch_first(a, &t, &o);
+        tile_sums(d, w->steps, &ring, warpgroup, speaker);
+#pragma unroll 1
+        for (int slab = 0; slab < SLABS; slab++, round ^= 1) {
+            if (slab > 0) {
+                next_slab(d);
+                t = unit_of((int)threadIdx.x, tile, slab, w, a);
+                fetch_first(a, &t, &o);
+            }
+            exchange(d, w->part, warpgroup, round);
+            finish_slab(a, w, tile, slab, &t, &o);
+            if (slab + 1 < SLABS || tile + w->stride < w->tiles) {
+                release_sums();
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RFT_OPTION1)
+    stream_sm90(const __grid_constant__ rft__cuda_args args, const __grid_constant__ rft__cuda_map x_map,
+                const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
+    const work w = work_of(&args);
+    rft__pdl_launch();
+    if (threadIdx.x == CONSUMER_THREADS) {
+        rft__map_prefetch(&w_map);
+        rft__map_prefetch(&x_map);
+        barriers_init();
+    }
+    __syncthreads();
+    if (RFT_SPLIT > 1) {
+        rft__cluster_arrive_relaxed();
+    }
+    if (threadIdx.x < CONSUMER_THREADS) {
+        if (RFT_SPLIT > 1) {
+            rft__cluster_wait();
+        }
+        consume(&args, &w);
+    } else {
+        if (threadIdx.x == CONSUMER_THREADS) {
+            produce(&args, &x_map, &w_map, &w);
+        }
+        __syncwarp();
+        if (RFT_SPLIT > 1) {
+            rft__cluster_wait();
+        }
+    }
+    (void)y_map;
+}
