@@ -92,9 +92,14 @@ void rft__cubin_release(const rft__jit *jit, rft__cubin *cubin) {
 
 /* ---- what a request depends on ---- */
 
+/* sm_90a has wgmma and setmaxnreg, sm_90 has not. */
+static const char *arch_letter(int arch) {
+    return arch == 90 ? "a" : "";
+}
+
 /* No --restrict: y may be an operand of the epilogue. No source folder: an include never reaches the user's files. */
 static void make_options(const rft__jit *jit, int arch, options *o) {
-    snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d%s", arch, arch == 90 ? "a" : "");
+    snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d%s", arch, arch_letter(arch));
     const char *const all[] = {o->arch,
                                "--std=c++17",
                                "--fmad=false",
@@ -149,8 +154,9 @@ static void log_cubin(const rft__jit *jit, const rft__jit_request *r, const rft_
     char what[128];
     snprintf(what, sizeof what, "%s:%s", r->source, r->entry);
     rft__log_event(&jit->log, level, "jit", what, c->milliseconds * 1e3,
-                   "%s; sm_%d; %d registers; %d bytes of shared memory; %d bytes spilled%s", c->cached ? "cached" : "compiled",
-                   r->arch, c->registers, c->shared_bytes, c->spill_bytes, c->serialized ? "; wgmma serialised" : "");
+                   "%s; sm_%d%s; %d registers; %d bytes of shared memory; %d bytes spilled%s", c->cached ? "cached" : "compiled",
+                   r->arch, arch_letter(r->arch), c->registers, c->shared_bytes, c->spill_bytes,
+                   c->serialized ? "; wgmma serialised" : "");
 }
 
 static void log_lines(const rft__jit *jit, const char *what, const char *text) {
@@ -192,26 +198,24 @@ static rft_status create_program(const rft__nvrtc *nvrtc, const job *j, nvrtcPro
     return check(nvrtc, result, "take", j, err);
 }
 
-/* The log as text, *size bytes to release; NULL: there is none. */
-static char *get_log(const rft__jit *jit, const rft__nvrtc *nvrtc, nvrtcProgram program, size_t *size) {
-    size_t bytes = 0;
-    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != NVRTC_SUCCESS || bytes == 0) {
-        return NULL;
+/* *log: size bytes to release. */
+static rft_status get_log(const rft__jit *jit, const rft__nvrtc *nvrtc, nvrtcProgram program, const job *j, char **log,
+                          size_t *size, rft_error *err) {
+    RFT_TRY(check(nvrtc, nvrtc->nvrtcGetProgramLogSize(program, size), "size the log of", j, err));
+    *size += 1; /* an end of our own */
+    *log = rft__alloc(&jit->allocator, *size, sizeof(void *));
+    if (*log == NULL) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory for the %zu bytes of the log of kernel %s", *size, j->request->entry);
     }
-    char *log = rft__alloc(&jit->allocator, bytes + 1, sizeof(void *));
-    if (log != NULL && nvrtc->nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS) {
-        log[0] = '\0';
-    }
-    *size = bytes + 1;
-    return log;
+    return check(nvrtc, nvrtc->nvrtcGetProgramLog(program, *log), "give the log of", j, err);
 }
 
 static rft_status explain_failure(const rft__jit *jit, const job *j, nvrtcResult result, const char *log, rft_error *err) {
     char line[200];
     rft__jit_log_error(log, line, sizeof line);
     log_lines(jit, j->request->source, log);
-    return rft__error_set(err, RFT_E_JIT, result, "kernel %s for sm_%d does not compile: %s", j->request->entry, j->request->arch,
-                          line);
+    return rft__error_set(err, RFT_E_JIT, result, "kernel %s for sm_%d%s does not compile: %s", j->request->entry,
+                          j->request->arch, arch_letter(j->request->arch), line);
 }
 
 static rft_status get_cubin(const rft__jit *jit, const rft__nvrtc *nvrtc, nvrtcProgram program, const job *j, rft_error *err) {
@@ -229,11 +233,14 @@ static rft_status get_cubin(const rft__jit *jit, const rft__nvrtc *nvrtc, nvrtcP
 static rft_status compile_program(const rft__jit *jit, const rft__nvrtc *nvrtc, nvrtcProgram program, job *j, rft_error *err) {
     const nvrtcResult result = nvrtc->nvrtcCompileProgram(program, j->options.count, j->options.text);
     size_t log_size = 0;
-    char *log = get_log(jit, nvrtc, program, &log_size);
-    const char *text = log != NULL ? log : nvrtc->nvrtcGetErrorString(result);
-    rft__jit_log_figures(text, j->request->entry, j->out);
-    const rft_status status =
-        result == NVRTC_SUCCESS ? get_cubin(jit, nvrtc, program, j, err) : explain_failure(jit, j, result, text, err);
+    char *log = NULL;
+    rft_status status = get_log(jit, nvrtc, program, j, &log, &log_size, err);
+    if (status == RFT_OK && result == NVRTC_SUCCESS) {
+        rft__jit_log_figures(log, j->request->entry, j->out);
+        status = get_cubin(jit, nvrtc, program, j, err);
+    } else if (status == RFT_OK) {
+        status = explain_failure(jit, j, result, log, err);
+    }
     rft__release(&jit->allocator, log, log_size);
     return status;
 }
@@ -259,17 +266,15 @@ static void compile_next(void *arg, int thread) {
     }
 }
 
-static rft_status compile_all(batch *b, rft_error *err) {
+static void compile_all(batch *b) {
     const int threads = b->jit->threads < (int)b->count ? b->jit->threads : (int)b->count;
-    if (threads <= 1) {
-        compile_next(b, 0);
-        return RFT_OK;
-    }
     rft__pool *pool;
-    RFT_TRY(rft__pool_create(&b->jit->allocator, threads, NULL, NULL, &pool, err));
+    if (threads <= 1 || rft__pool_create(&b->jit->allocator, threads, NULL, NULL, &pool, NULL) != RFT_OK) {
+        compile_next(b, 0);
+        return;
+    }
     rft__pool_run(pool, threads, compile_next, b);
     rft__pool_free(pool);
-    return RFT_OK;
 }
 
 static bool read_cached(const rft__jit *jit, const job *j) {
@@ -313,9 +318,7 @@ static rft_status get_all(rft__jit *jit, const rft__nvrtc *nvrtc, const rft__jit
         RFT_TRY(prepare(jit, nvrtc, &requests[i], &out[i], j, err));
         b.count += !read_cached(jit, j);
     }
-    if (b.count > 0) {
-        RFT_TRY(compile_all(&b, err));
-    }
+    compile_all(&b);
     return finish(jit, &b, err);
 }
 

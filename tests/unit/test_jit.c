@@ -231,7 +231,87 @@ static void several_compile_at_once(void **state) {
     rft__jit_free(jit);
 }
 
+/* ---- events ---- */
+
+typedef struct heard {
+    int lines;
+    rft_log_level level;
+    char line[512];
+} heard;
+
+static void hear(void *user, rft_log_level level, const char *line) {
+    heard *h = user;
+    h->lines++;
+    h->level = level;
+    snprintf(h->line, sizeof h->line, "%s", line);
+}
+
+static void each_compile_is_an_event(void **state) {
+    (void)state;
+    need_nvrtc();
+    heard h = {.lines = 0};
+    rft__jit *jit = make_jit(&tiny_source, NULL, (rft__log){.callback = hear, .user = &h, .level = RFT_LOG_DISPATCH});
+    const rft__jit_request request = tiny_request(90, scale_one);
+    rft__cubin c;
+    get_one(jit, &request, &c);
+    char expected[128];
+    snprintf(expected, sizeof expected, "jit,tiny.cu:tiny,compiled; sm_90a; %d registers; 1024 bytes of shared memory; 0 bytes",
+             c.registers);
+    assert_int_equal(h.lines, 1);
+    assert_int_equal(h.level, RFT_LOG_DISPATCH);
+    assert_non_null(strstr(h.line, expected));
+    rft__cubin_release(jit, &c);
+    rft__jit_free(jit);
+}
+
 /* ---- failures ---- */
+
+typedef struct budget { /* of an allocator that fails from some call on */
+    int left, held;
+} budget;
+
+static void *spend(void *user, size_t bytes, size_t align) {
+    budget *b = user;
+    void *p = NULL;
+    if (b->left-- <= 0 || posix_memalign(&p, align, bytes) != 0) {
+        return NULL;
+    }
+    b->held++;
+    return p;
+}
+
+static void give_back(void *user, void *p, size_t bytes) {
+    budget *b = user;
+    (void)bytes;
+    b->held--;
+    free(p);
+}
+
+/* At each allocation in turn: either the kernel, or RFT_E_NOMEM and nothing kept. */
+static void failing_memory_is_told(void **state) {
+    (void)state;
+    need_nvrtc();
+    const rft__jit_request request = tiny_request(80, scale_one);
+    rft_status status = RFT_E_NOMEM;
+    int failures = -1;
+    for (; status != RFT_OK; failures++) {
+        assert_true(failures < 20);
+        budget b = {.left = failures + 1};
+        const rft__allocator limited = {.alloc = spend, .release = give_back, .user = &b};
+        const rft__jit_options options = {.allocator = limited, .source = &tiny_source};
+        rft__jit *jit = NULL;
+        rft__cubin c = {.data = NULL};
+        status = rft__jit_create(&options, &jit, NULL);
+        if (status == RFT_OK) {
+            status = rft__jit_get(jit, &request, 1, &c, NULL);
+            rft__cubin_release(jit, &c);
+        }
+        assert_true(status == RFT_OK || status == RFT_E_NOMEM);
+        rft__jit_free(jit);
+        assert_int_equal(b.held, 0);
+    }
+    assert_true(failures >= 3);
+}
 
 static void count_errors(void *user, rft_log_level level, const char *line) {
     int *errors = user;
@@ -324,6 +404,8 @@ int main(void) {
         cmocka_unit_test(spills_are_counted),
         cmocka_unit_test(shared_texts_compile),
         cmocka_unit_test(several_compile_at_once),
+        cmocka_unit_test(each_compile_is_an_event),
+        cmocka_unit_test(failing_memory_is_told),
         cmocka_unit_test(compile_error_is_told),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(too_many_requests_are_refused),
