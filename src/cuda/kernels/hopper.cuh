@@ -80,7 +80,8 @@ RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned rem
 RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 }
-/* Tells block `rank` that this thread has read what it may now overwrite. No write is ordered by it, so no fence is waited for. */
+/* Tells block `rank` that this thread has read what it may now overwrite. No write is ordered by it, so no fence is waited for.
+ */
 RFT_FN void rft__mbarrier_free_at(unsigned barrier, unsigned rank) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(rft__cluster_map(barrier, rank)) : "memory");
 }

@@ -11,7 +11,7 @@
 
 #include "hopper_layout.h"
 
-#define RFT_STREAM_PITCH 72 /* floats from fragment to fragment: 64, and 8 so that 4 neighbours lie in different banks */
+#define RFT_STREAM_PITCH    72 /* floats from fragment to fragment: 64, and 8 so that 4 neighbours lie in different banks */
 #define RFT_STREAM_BARRIERS 256
 
 /* Tokens of which sums meet at a time: the rest of a tile stays in registers until then, so that the ring keeps the memory. */

@@ -27,38 +27,38 @@
 #include "hopper.cuh"
 #include "stream_layout.h"
 
-#define CONSUMERS (RFT_WARPS / 4)               /* warpgroups; the last warp of the block loads */
+#define CONSUMERS        (RFT_WARPS / 4) /* warpgroups; the last warp of the block loads */
 #define CONSUMER_THREADS (128 * CONSUMERS)
-#define CONSUMER_WARPS (4 * CONSUMERS)
-#define THREADS (32 * RFT_WARPS)
-#define BLOCKS (RFT_BN / 64 / CONSUMERS)        /* of 64 rows, a warpgroup */
-#define W_BYTES (RFT_BN * RFT_SWIZZLE_ROW)
-#define CHUNK_BYTES (W_BYTES + RFT_BM * RFT_SWIZZLE_ROW)
-#define STAGE_BYTES (RFT_OPTION0 * CHUNK_BYTES)
-#define STAGE_K (RFT_OPTION0 * RFT_BK)
-#define HALVES (RFT_GLU == 1 ? 2 : 1)
-#define GROUPS (RFT_BN / 8)
-#define SLOTS (GROUPS / RFT_SPLIT)
-#define SLAB (RFT_BM < 32 ? RFT_BM : 32)        /* rft__stream_slab */
-#define SLABS (RFT_BM / SLAB)
-#define TOKEN_GROUPS (SLAB / 8)
-#define REGISTERS (RFT_BM / 2)                  /* of a 64-row block's sums */
+#define CONSUMER_WARPS   (4 * CONSUMERS)
+#define THREADS          (32 * RFT_WARPS)
+#define BLOCKS           (RFT_BN / 64 / CONSUMERS) /* of 64 rows, a warpgroup */
+#define W_BYTES          (RFT_BN * RFT_SWIZZLE_ROW)
+#define CHUNK_BYTES      (W_BYTES + RFT_BM * RFT_SWIZZLE_ROW)
+#define STAGE_BYTES      (RFT_OPTION0 * CHUNK_BYTES)
+#define STAGE_K          (RFT_OPTION0 * RFT_BK)
+#define HALVES           (RFT_GLU == 1 ? 2 : 1)
+#define GROUPS           (RFT_BN / 8)
+#define SLOTS            (GROUPS / RFT_SPLIT)
+#define SLAB             (RFT_BM < 32 ? RFT_BM : 32) /* rft__stream_slab */
+#define SLABS            (RFT_BM / SLAB)
+#define TOKEN_GROUPS     (SLAB / 8)
+#define REGISTERS        (RFT_BM / 2) /* of a 64-row block's sums */
 
 /* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
  * token. Half fragments where whole ones would leave half of the threads without. */
-#define FRAGMENTS (SLOTS / HALVES * TOKEN_GROUPS)
-#define UNIT_ROWS (FRAGMENTS * 8 >= CONSUMER_THREADS ? 8 : 4)
-#define UNITS (FRAGMENTS * 8 * (8 / UNIT_ROWS))
+#define FRAGMENTS    (SLOTS / HALVES * TOKEN_GROUPS)
+#define UNIT_ROWS    (FRAGMENTS * 8 >= CONSUMER_THREADS ? 8 : 4)
+#define UNITS        (FRAGMENTS * 8 * (8 / UNIT_ROWS))
 #define UNIT_COLUMNS (RFT_GLU == 2 ? UNIT_ROWS / 2 : UNIT_ROWS)
 #define TILE_COLUMNS (RFT_GLU ? RFT_BN / 2 : RFT_BN)
 
 extern __shared__ __align__(1024) unsigned char shared[];
 
-typedef struct work { /* of a block */
-    int part;             /* of k, and rank in the cluster */
-    int first, stride;    /* tiles */
-    int tiles, across;    /* in all; of one batch */
-    int begin, steps;     /* stages of k */
+typedef struct work {  /* of a block */
+    int part;          /* of k, and rank in the cluster */
+    int first, stride; /* tiles */
+    int tiles, across; /* in all; of one batch */
+    int begin, steps;  /* stages of k */
 } work;
 
 typedef struct cursor {
@@ -75,7 +75,7 @@ RFT_FN unsigned barrier(int i) {
 RFT_FN unsigned full(int stage) { return barrier(stage); }
 RFT_FN unsigned empty(int stage) { return barrier(RFT_STAGES + stage); }
 #define RECEIVED barrier(2 * RFT_STAGES)     /* all parts of the tile are here */
-#define READ barrier(2 * RFT_STAGES + 1)     /* every block has read what this one sent: send again */
+#define READ     barrier(2 * RFT_STAGES + 1) /* every block has read what this one sent: send again */
 
 RFT_FN void barriers_init(void) {
     for (int i = 0; i < RFT_STAGES; i++) {
@@ -189,8 +189,9 @@ RFT_FN void multiply(float (*d)[REGISTERS], unsigned stage, int warpgroup) {
             for (int b = 0; b < BLOCKS; b++) {
                 const int row = (warpgroup * BLOCKS + b) * 64;
                 const unsigned long long rows = rft__descriptor_k_major(chunk + row * RFT_SWIZZLE_ROW);
-                RFT_WGMMA_N(RFT_BM)(d[b], rft__descriptor_add(rows, k * RFT_DESCRIPTOR_STEP_K),
-                                    rft__descriptor_add(x, k * RFT_DESCRIPTOR_STEP_K), 1);
+                RFT_WGMMA_N(RFT_BM)
+                (d[b], rft__descriptor_add(rows, k * RFT_DESCRIPTOR_STEP_K), rft__descriptor_add(x, k * RFT_DESCRIPTOR_STEP_K),
+                 1);
             }
         }
     }
