@@ -5,7 +5,6 @@
 #include "jit_fixture.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #define THREADS 4
 #define KERNELS 2
@@ -20,7 +19,8 @@ typedef struct user {
 
 static void *use(void *arg) {
     user *u = arg;
-    const rft__jit_request requests[KERNELS] = {tiny_request(80, "#define SCALE 1.0f\n"), tiny_request(90, "#define SCALE 2.0f\n")};
+    const rft__jit_request requests[KERNELS] = {tiny_request(80, "#define SCALE 1.0f\n"),
+                                                tiny_request(90, "#define SCALE 2.0f\n")};
     u->status = rft__jit_get(u->jit, requests, KERNELS, u->cubins, NULL);
     return NULL;
 }
