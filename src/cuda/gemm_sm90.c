@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
+ * they cost. A config shares an operand between two blocks of a cluster (option 0), gives each warpgroup a tile of its own
+ * (option 1), or cuts k over the blocks of a cluster (split). Called through rft__cuda_gemm_sm90.
+ * Bits depend on split alone: an element is one chain of wgmma in ascending k, and parts are added in that order.
+ */
+#include "cuda/gemm_common.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { SHARE, PING_PONG /* options */ };
+enum { SHARE_NOTHING, SHARE_W, SHARE_X };
+enum {
+    SWIZZLE_ROW = 128,
+    ALIGN = 1024,      /* of the ring, and the most that aligning it takes */
+    CHUNK_BYTES = 4096, /* staged by a warp of the epilogue */
+    MAX_STAGES = 8,
+    MAX_GROUP = 32,
+    MAX_UNITS = 1 << 30,
+    GPC_SMS = 16 /* SMs that a cluster's blocks must be among; some have two more */
+};
+
+/* A config's tile as the kernel sees it. */
+typedef struct cut {
+    int consumers;    /* warpgroups that multiply */
+    int wm, wn;       /* rows and columns of one */
+    int x_box, w_box; /* rows of X and W that a TMA box brings */
+    int stage_bytes, fixed_bytes;
+} cut;
+
+static int element(const rft__cuda_row *r) { return rft__cuda_size(r->x); }
+static bool halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.glu == RFT__GLU_HALVES; }
+
+static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    const int consumers = r->warps / 4 - 1, groups = c->option[PING_PONG] ? 1 : consumers;
+    const int down = r->bm / groups >= 64 ? groups : 1, wn = r->bn * down / groups;
+    const int w_box = halves(p) ? wn / 2 : c->option[SHARE] == SHARE_W ? r->bn / 2 : r->bn;
+    return (cut){.consumers = consumers,
+                 .wm = r->bm / down,
+                 .wn = wn,
+                 .x_box = rft__cuda_x_mn(p) ? 64 : c->option[SHARE] == SHARE_X ? r->bm / 2 : r->bm,
+                 .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
+                 .stage_bytes = (r->bm + r->bn) * r->bk * element(r),
+                 .fixed_bytes = ALIGN + (c->split > 1 ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
+}
+
+static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    const cut t = cut_of(p, c);
+    const int fit = (f->shared_block - t.fixed_bytes) / t.stage_bytes;
+    return fit < MAX_STAGES ? fit : MAX_STAGES;
+}
+
+/* ---- units: what a cluster works on at a time ---- */
+
+static rft__tiles units(const rft__problem *p, const rft__cuda_config *c, int64_t m) {
+    const rft__tiles t = rft__cuda_tiles(p, c->row, m);
+    const int64_t down = c->option[SHARE] == SHARE_W ? 2 : 1, across = c->option[SHARE] == SHARE_X ? 2 : 1;
+    const int64_t um = rft__ceil_div(t.m, down), un = rft__ceil_div(t.n, across);
+    return (rft__tiles){um, un, um * un * p->batch};
+}
+
+/* Clusters that run at the same time, a block an SM. */
+static int64_t slots(const rft__cuda_facts *f, const rft__cuda_config *c) {
+    if (c->cluster <= 2) {
+        return f->sms / c->cluster;
+    }
+    const int64_t n = (int64_t)(f->sms / GPC_SMS) * (GPC_SMS / c->cluster);
+    return n > 0 ? n : 1;
+}
+
+/* Rows of units that a wave walks down before it goes right: such that the wave reads the fewest rows of X and W. */
+static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c, rft__tiles u) {
+    const int64_t wave = slots(f, c), bm = c->row->bm * (c->option[SHARE] == SHARE_W ? 2 : 1);
+    const int64_t bn = c->row->bn * (c->option[SHARE] == SHARE_X ? 2 : 1);
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t g = 1; g <= rft__min(u.m, MAX_GROUP); g++) {
+        const int64_t rows = g * bm + rft__ceil_div(wave, g) * bn;
+        best = rows < least ? g : best;
+        least = rft__min(rows, least);
+    }
+    return best;
+}
+
+/* ---- configs ---- */
+
+static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row *r) {
+    if (r->compute == RFT__CUDA_TF32 && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
+        return "multiplies tf32 from K-contiguous x and w only";
+    }
+    if (m > INT32_MAX - 1024 || p->w.n > INT32_MAX - 1024 || units(p, &(rft__cuda_config){.row = r}, m).count > MAX_UNITS) {
+        return "counts at most 2^30 tiles";
+    }
+    return NULL;
+}
+
+/* Whether boxes of 64 rows, two blocks and gated halves divide the tile. */
+static bool divides(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    const cut t = cut_of(p, c);
+    const int part = halves(p) ? t.wn / 2 : t.wn;
+    const bool x = r->bm % (t.x_box * (c->option[SHARE] == SHARE_X ? 2 : 1)) == 0;
+    const bool w = part % t.w_box == 0 && r->bn % (t.w_box * (c->option[SHARE] == SHARE_W ? 2 : 1)) == 0;
+    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.wn % 64 == 0;
+}
+
+static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const rft__tiles t = rft__cuda_tiles(p, c->row, m);
+    const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
+    if (c->split > 1) {
+        return !p->batch_invariant && t.count * c->split <= f->sms && steps >= 4 * c->split &&
+               c->row->bm * c->row->bn * 4 <= c->stages * cut_of(p, c).stage_bytes;
+    }
+    if (c->option[PING_PONG]) {
+        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
+    }
+    return c->option[SHARE] == SHARE_NOTHING || (c->option[SHARE] == SHARE_W ? t.m : t.n) > 1;
+}
+
+static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
+    c.stages = stages(f, p, &c);
+    if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
+        out[(*n)++] = c;
+    }
+}
+
+static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
+                   char reason[RFT__CUDA_REASON]) {
+    static const int splits[] = {2, 3, 4, 6, 8};
+    const char *const why = refuse(p, m, row);
+    int n = 0;
+    if (why != NULL) {
+        snprintf(reason, RFT__CUDA_REASON, "%s", why);
+        return 0;
+    }
+    for (int share = SHARE_NOTHING; share <= SHARE_X; share++) {
+        for (int turns = 0; turns < 2; turns++) {
+            const rft__cuda_config c = {.row = row, .split = 1, .cluster = share ? 2 : 1, .option = {share, turns}};
+            add(f, p, m, c, out, &n);
+        }
+    }
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
+    }
+    return n;
+}
+
+/* ---- cost ---- */
+
+/* Clocks of the tensor cores and of the memory paths for one stage. A wgmma of 16 k takes wn / 2 clocks and reads
+ * (64 + wn) * 32 bytes of shared memory at 128 a clock; an SM takes 64 bytes a clock from L2, which gives all of them about 40
+ * each and counts a shared box once. */
+static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_clock) {
+    const rft__cuda_row *const r = c->row;
+    const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
+    const double shared = (64.0 + t->wn) / (2.0 * t->wn);
+    const double x = (double)r->bm * r->bk * element(r), w = (double)r->bn * r->bk * element(r);
+    const double from_l2 = x / (c->option[SHARE] == SHARE_X ? 2 : 1) + w / (c->option[SHARE] == SHARE_W ? 2 : 1);
+    const double tensor = multiply * (shared > 1.0 ? shared : 1.0) * (1.0 + 0.1 * shared);
+    const double load = fmax((x + w) / 64.0, from_l2 / l2_clock);
+    return fmax(tensor, load) + 0.1 * load;
+}
+
+/* Staging, epilogue and store of a tile: f32 through shared memory twice, some clocks an op. */
+static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
+    const double tile = (double)c->row->bm * c->row->bn, all = 500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op);
+    return c->option[PING_PONG] ? 0.25 * all : all;
+}
+
+static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
+    const cut t = cut_of(p, c);
+    const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
+    const double waves = (double)rft__ceil_div(units(p, c, m).count, slots(f, c));
+    const double clocks = waves * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
+                          (c->split > 1 ? 1200.0 + 300.0 * c->split : 0.0);
+    const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
+    return 2.5e-6 + fmax(busy, memory) + 0.15 * fmin(busy, memory);
+}
+
+/* ---- text, launch, maps ---- */
+
+static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
+    const cut of = cut_of(p, c);
+    rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
+                  of.w_box);
+}
+
+static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
+    const rft__tiles u = units(p, c, m);
+    const int64_t clusters = c->split > 1 ? u.count : rft__min(u.count, slots(f, c));
+    const cut t = cut_of(p, c);
+    *l = (rft__cuda_launch){.grid = {(unsigned)(clusters * c->cluster), 1, 1},
+                            .block = 32 * (unsigned)c->row->warps,
+                            .cluster = (unsigned)c->cluster,
+                            .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
+                            .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};
+}
+
+/* rows x k elements of each of `batch` matrices; box_k: of an MN-contiguous one. */
+static rft__cuda_map_spec operand_map(const void *address, rft_type t, bool mn, uint64_t rows, uint64_t k, uint64_t batch,
+                                      int64_t ld, int64_t batch_stride, int box_rows, int box_k) {
+    const uint64_t size = (uint64_t)rft__cuda_size(t), row_k = SWIZZLE_ROW / size;
+    rft__cuda_map_spec s = {.address = address, .elem = t, .rank = batch > 0 ? 3 : 2, .swizzle = SWIZZLE_ROW};
+    s.dim[0] = mn ? rows : k, s.dim[1] = mn ? k : rows, s.dim[2] = batch;
+    s.stride[1] = (uint64_t)ld * size;
+    s.stride[2] = (batch_stride != 0 ? (uint64_t)batch_stride : (uint64_t)ld) * size;
+    s.box[0] = (uint32_t)row_k, s.box[1] = (uint32_t)(mn ? box_k : box_rows), s.box[2] = 1;
+    return s;
+}
+
+static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a, rft__cuda_map_spec map[3]) {
+    const cut t = cut_of(p, c);
+    const uint64_t m = (uint64_t)a->m, n = (uint64_t)a->n, k = (uint64_t)a->k, batch = p->batch > 1 ? (uint64_t)p->batch : 0;
+    const uint64_t w_batch = batch > 1 && a->w_batch_stride == 0 ? 1 : batch;
+    map[0] = operand_map(a->x, p->x, rft__cuda_x_mn(p), m, k, batch, a->ldx, a->x_batch_stride, t.x_box, c->row->bk);
+    map[1] = operand_map(a->w, p->w.elem, rft__cuda_w_mn(p), n, k, w_batch, a->ldw, a->w_batch_stride, t.w_box, c->row->bk);
+}
+
+static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
+    (void)c;
+    if (!rft__cuda_runs_aligned(a->x, a->ldx, p->batch > 1 ? a->x_batch_stride : 0, p->x, 16)) {
+        return "x, ldx and its batch stride must be multiples of 16 bytes";
+    }
+    if (!rft__cuda_runs_aligned(a->w, a->ldw, p->batch > 1 ? a->w_batch_stride : 0, p->w.elem, 16)) {
+        return "w, ldw and its batch stride must be multiples of 16 bytes";
+    }
+    return NULL;
+}
+
+const rft__cuda_family rft__cuda_gemm_sm90 = {
+    .name = "gemm_sm90",
+    .source = "gemm_sm90.cu",
+    .configs = configs,
+    .seconds = seconds,
+    .text = text,
+    .launch = launch,
+    .maps = maps,
+    .unsuited = unsuited,
+    .any_m = true,
+};
