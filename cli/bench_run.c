@@ -119,7 +119,8 @@ static int enlist_unfused(bench_job *job, bench_case *c, const void *ours, line_
     int code = glu ? bare_weights(job, c, l) : CLI_OK;
     if (code == CLI_OK)
         code = unfused_make(&l->passes, c, glu ? &l->bare_set : c->set, job->threads);
-    if (code == CLI_OK && agrees("unfused", unfused_run(&l->passes, 0, NULL, &c->err) == RFT_OK ? unfused_difference(&l->passes, ours) : -1))
+    bool ran = code == CLI_OK && unfused_run(&l->passes, 0, NULL, &c->err) == RFT_OK;
+    if (code == CLI_OK && agrees("unfused", ran ? unfused_difference(&l->passes, ours) : -1))
         enlist(l, unfused_run, &l->passes, "unfused", "separate passes");
     return code;
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check_core.c - see check_core.h. One run: place, fill, plan, pack, run, compare, look at the gaps.
- * Invariant: everything that varies is drawn from the problem's seed in a fixed order.
+ * Plans are made and results compared by several threads at once; on a GPU one problem runs at a time, so that a fault or a
+ * hang has a name. Invariant: everything that varies is drawn from the problem's seed in a fixed order.
  */
 #define _GNU_SOURCE
 #include "check_core.h"
 #include "check_guard.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CONTEXTS 32
-#define GUARDS   (5 + RFT_MAX_OPERANDS)
+#define CONTEXTS     32
+#define HANG_SECONDS 30
+#define ALIGNED      16 /* bytes that a GPU's wide loads and tensor maps need */
+#define GUARDS       (5 + RFT_MAX_OPERANDS)
 
 enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_OPERAND };
 
@@ -24,11 +28,19 @@ typedef struct context_slot {
     rft_ctx *ctx;
 } context_slot;
 
-struct checker {
+typedef struct shared { /* by the checkers of all threads */
     const char *device;
-    guard guards[GUARDS];
+    bool copies;
+    bool lost;
+    pthread_mutex_t slots, turn; /* turn: held by the problem that is on the device */
     context_slot slot[CONTEXTS];
     int n_slot;
+} shared;
+
+struct checker {
+    shared *shared;
+    bool first; /* that frees it */
+    guard guards[GUARDS];
 };
 
 typedef struct block { /* batch matrices of rows x columns, with gaps */
@@ -41,7 +53,10 @@ typedef struct attempt {
     checker *c;
     const check_problem *p;
     check_result *result;
-    uint64_t random; /* state */
+    uint64_t random, style; /* states */
+    float alpha;
+    bool blamed;  /* this one broke the device */
+    bool aligned; /* pointers and rows, to ALIGNED bytes */
     rft_error err;
     rft_ctx *ctx;
     rft_linear_desc desc;
@@ -53,19 +68,47 @@ typedef struct attempt {
     int64_t columns; /* of y */
 } attempt;
 
-static char current[768]; /* repro line of the problem that runs */
+static _Thread_local char current[768]; /* repro line of the problem that this thread runs */
+static char on_device[768];             /* of the one that is on the device */
 
-checker *checker_create(const char *device) {
+static checker *create(shared *s, bool first) {
     checker *c = cli_alloc(1, sizeof *c);
-    c->device = device;
+    c->shared = s;
+    c->first = first;
     return c;
 }
 
+checker *checker_create(const char *device, bool copies) {
+    shared *s = cli_alloc(1, sizeof *s);
+    s->device = device;
+    s->copies = copies || strncmp(device, "cpu", 3) != 0;
+    pthread_mutex_init(&s->slots, NULL);
+    pthread_mutex_init(&s->turn, NULL);
+    return create(s, true);
+}
+
+checker *checker_beside(checker *first) { return create(first->shared, false); }
+
+bool checker_lost(const checker *c) {
+    pthread_mutex_lock(&c->shared->turn);
+    bool lost = c->shared->lost;
+    pthread_mutex_unlock(&c->shared->turn);
+    return lost;
+}
+
+static void free_shared(shared *s) {
+    for (int i = 0; i < s->n_slot; i++)
+        rft_ctx_free(s->slot[i].ctx);
+    pthread_mutex_destroy(&s->slots);
+    pthread_mutex_destroy(&s->turn);
+    free(s);
+}
+
 void checker_free(checker *c) {
-    for (int i = 0; i < c->n_slot; i++)
-        rft_ctx_free(c->slot[i].ctx);
     for (int i = 0; i < GUARDS; i++)
         guard_free(&c->guards[i]);
+    if (c->first)
+        free_shared(c->shared);
     free(c);
 }
 
@@ -77,6 +120,7 @@ uint64_t check_random_next(uint64_t *state) {
 }
 
 static uint64_t draw(attempt *a) { return check_random_next(&a->random); }
+static uint64_t draw_style(attempt *a) { return check_random_next(&a->style); }
 
 static bool fail(attempt *a, check_verdict verdict, const char *what) {
     a->result->verdict = verdict;
@@ -91,27 +135,44 @@ static bool failed_call(attempt *a, const char *call) {
     return false;
 }
 
-static bool find_context(attempt *a) {
-    checker *c = a->c;
-    const char *isa = a->p->isa ? a->p->isa : "";
+static bool open_context(attempt *a, context_slot *slot) {
     rft_ctx_options options = rft_ctx_options_init();
-    for (int i = 0; i < c->n_slot; i++)
-        if (c->slot[i].threads == a->p->threads && strcmp(c->slot[i].isa, isa) == 0) {
-            a->ctx = c->slot[i].ctx;
-            return true;
-        }
     options.threads = a->p->threads;
     options.max_isa = a->p->isa;
-    if (c->n_slot == CONTEXTS)
-        return fail(a, CHECK_ERROR, "too many levels and thread counts in one run");
-    context_slot *slot = &c->slot[c->n_slot];
-    if (rft_ctx_create(c->device, &options, &slot->ctx, &a->err) != RFT_OK)
+    if (rft_ctx_create(a->c->shared->device, &options, &slot->ctx, &a->err) != RFT_OK)
         return failed_call(a, "rft_ctx_create");
-    snprintf(slot->isa, sizeof slot->isa, "%s", isa);
+    snprintf(slot->isa, sizeof slot->isa, "%s", a->p->isa ? a->p->isa : "");
     slot->threads = a->p->threads;
-    c->n_slot++;
-    a->ctx = slot->ctx;
     return true;
+}
+
+static bool find_or_open(attempt *a) {
+    shared *s = a->c->shared;
+    const char *isa = a->p->isa ? a->p->isa : "";
+    int i = 0;
+    while (i < s->n_slot && !(s->slot[i].threads == a->p->threads && strcmp(s->slot[i].isa, isa) == 0))
+        i++;
+    if (i == CONTEXTS)
+        return fail(a, CHECK_ERROR, "too many levels and thread counts in one run");
+    if (i == s->n_slot && !open_context(a, &s->slot[i]))
+        return false;
+    s->n_slot += i == s->n_slot;
+    a->ctx = s->slot[i].ctx;
+    return true;
+}
+
+static bool find_context(attempt *a) {
+    pthread_mutex_lock(&a->c->shared->slots);
+    bool found = find_or_open(a);
+    pthread_mutex_unlock(&a->c->shared->slots);
+    return found;
+}
+
+/* With alpha = 0 x and w stay NaN: neither may be read. */
+static void draw_scale(attempt *a) {
+    static const float scales[8] = {1, 1, 1, 1, 1, 0.5F, -2, 0};
+    a->alpha = scales[draw_style(a) % 8];
+    a->aligned = a->c->shared->copies && draw(a) % 2;
 }
 
 /* Elements from the first to the last one described. */
@@ -121,15 +182,20 @@ static int64_t span(const block *b) {
     return (b->batch - 1) * b->stride + (b->rows - 1) * b->ld + b->columns;
 }
 
+static int64_t round_up(int64_t value, int64_t grain) { return (value + grain - 1) / grain * grain; }
+
 static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int64_t columns, int64_t batch) {
     static const int64_t gaps[8] = {0, 0, 0, 1, 3, 7, 13, 64};
     size_t bytes;
     *b = (block){.rows = rows, .columns = columns, .batch = batch};
-    b->ld = (columns ? columns : 1) + gaps[draw(a) % 8];
-    b->stride = rows * b->ld + gaps[draw(a) % 8];
-    if (!cli_bytes(type, 1, &b->size) || !cli_bytes(type, span(b), &bytes))
+    if (!cli_bytes(type, 1, &b->size))
         return fail(a, CHECK_ERROR, "a type without whole bytes");
-    b->p = guard_place(&a->c->guards[at], bytes, b->size, (draw(a) ^ a->p->seed) % 2);
+    int64_t grain = a->aligned ? ALIGNED / (int64_t)b->size : 1;
+    b->ld = round_up((columns ? columns : 1) + gaps[draw(a) % 8], grain);
+    b->stride = rows * b->ld + round_up(gaps[draw(a) % 8], grain);
+    if (!cli_bytes(type, span(b), &bytes))
+        return fail(a, CHECK_ERROR, "a matrix of too many bytes");
+    b->p = guard_place(&a->c->guards[at], bytes, a->aligned ? ALIGNED : b->size, (draw(a) ^ a->p->seed) % 2);
     return b->p || fail(a, CHECK_ERROR, "no memory");
 }
 
@@ -144,9 +210,9 @@ static bool fill(attempt *a, const block *b, rft_type type) {
 
 static bool make_matrices(attempt *a) {
     const check_problem *p = a->p;
-    bool xk = p->x_order == RFT_K_CONTIGUOUS, wk = p->w_order == RFT_K_CONTIGUOUS;
-    return place(a, AT_X, &a->x, p->x, xk ? p->m : p->k, xk ? p->k : p->m, p->batch) && fill(a, &a->x, p->x) &&
-           place(a, AT_W, &a->w, p->w, wk ? p->n : p->k, wk ? p->k : p->n, p->batch) && fill(a, &a->w, p->w) &&
+    bool xk = p->x_order == RFT_K_CONTIGUOUS, wk = p->w_order == RFT_K_CONTIGUOUS, unread = a->alpha == 0;
+    return place(a, AT_X, &a->x, p->x, xk ? p->m : p->k, xk ? p->k : p->m, p->batch) && (unread || fill(a, &a->x, p->x)) &&
+           place(a, AT_W, &a->w, p->w, wk ? p->n : p->k, wk ? p->k : p->n, p->batch) && (unread || fill(a, &a->w, p->w)) &&
            place(a, AT_Y, &a->y, p->y, p->m, a->columns, p->batch);
 }
 
@@ -186,7 +252,8 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
         return true;
     }
     operand->ptr = b.p;
-    return fill(a, &b, op->type);
+    bool unread = op->kind == RFT_EPI_ADD && op->beta == 0;
+    return unread || fill(a, &b, op->type);
 }
 
 static bool make_operands(attempt *a) {
@@ -203,15 +270,15 @@ static bool make_operands(attempt *a) {
 
 static void describe(attempt *a) {
     const check_problem *p = a->p;
-    static const float scales[8] = {1, 1, 1, 1, 1, 0.5F, -2, 0};
     rft_linear_desc *d = &a->desc;
     *d = rft_linear_desc_init();
     d->x = p->x;
     d->y = p->y;
     d->x_order = p->x_order;
+    d->compute = p->compute;
     d->m_min = d->m_max = p->m;
     d->batch = p->batch;
-    d->w.batch = draw(a) % 4 ? p->batch : 1;
+    d->w.batch = draw_style(a) % 4 ? p->batch : 1;
     d->w.elem = p->w;
     d->w.order = p->w_order;
     d->w.n = p->n;
@@ -219,9 +286,9 @@ static void describe(attempt *a) {
     d->w.ld = a->w.ld;
     d->w.batch_stride = a->w.stride;
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
-                 (epilogue_is_glu(&p->epi) ? draw(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
-    d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
-    d->alpha = scales[draw(a) % 8];
+                 (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
+    d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
+    d->alpha = a->alpha;
     d->epi = p->epi.n_op ? p->epi.op : NULL;
     d->n_epi = p->epi.n_op;
 }
@@ -237,50 +304,66 @@ static bool make_plan(attempt *a) {
         return fail(a, CHECK_ERROR, "rft_plan_get_info failed");
     snprintf(a->result->kernel, sizeof a->result->kernel, "%s", info.kernel);
     a->args.workspace_bytes = info.workspace;
-    a->args.workspace =
-        guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true);
-    return a->args.workspace || fail(a, CHECK_ERROR, "no memory");
+    return guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true) ||
+           fail(a, CHECK_ERROR, "no memory");
+}
+
+/* What the library is told: the piece itself, or its copy. */
+static void *where(const attempt *a, int at) {
+    const guard *g = &a->c->guards[at];
+    return a->c->shared->copies ? guard_device(g) : g->placed;
+}
+
+static bool place_weight(attempt *a) {
+    size_t bytes;
+    if (a->p->dynamic)
+        return true;
+    if (rft_weight_bytes(a->ctx, &a->desc.w, &bytes, &a->err) != RFT_OK)
+        return failed_call(a, "rft_weight_bytes");
+    return guard_place(&a->c->guards[AT_PACKED], bytes, 64, true) || fail(a, CHECK_ERROR, "no memory");
 }
 
 static bool make_weight(attempt *a) {
     rft_weight_src src = rft_weight_src_init();
-    size_t bytes;
     if (a->p->dynamic) {
-        a->args.w = a->w.p;
+        a->args.w = where(a, AT_W);
         a->args.ldw = a->w.ld;
         a->args.w_batch_stride = a->w.stride;
         return true;
     }
-    src.q = a->w.p;
-    if (rft_weight_bytes(a->ctx, &a->desc.w, &bytes, &a->err) != RFT_OK)
-        return failed_call(a, "rft_weight_bytes");
-    void *storage = guard_place(&a->c->guards[AT_PACKED], bytes, 64, true);
-    if (!storage)
-        return fail(a, CHECK_ERROR, "no memory");
-    if (rft_weight_pack(a->ctx, &a->desc.w, &src, storage, NULL, &a->weight, &a->err) != RFT_OK)
+    src.q = where(a, AT_W);
+    if (rft_weight_pack(a->ctx, &a->desc.w, &src, where(a, AT_PACKED), NULL, &a->weight, &a->err) != RFT_OK)
         return failed_call(a, "rft_weight_pack");
     a->args.weight = a->weight;
     return true;
 }
 
-static bool run(attempt *a) {
+static void set_args(attempt *a) {
     rft_linear_args *r = &a->args;
     r->m = a->p->m;
-    r->x = a->x.p;
+    r->x = where(a, AT_X);
     r->ldx = a->x.ld;
     r->x_batch_stride = a->x.stride;
-    r->y = a->y.p;
+    r->y = where(a, AT_Y);
     r->ldy = a->y.ld;
     r->y_batch_stride = a->y.stride;
+    r->workspace = where(a, AT_WORKSPACE);
+    for (uint32_t i = 0; i < a->p->epi.n_op; i++)
+        if (a->operand[i].ptr)
+            a->operand[i].ptr = where(a, AT_OPERAND + (int)i);
     r->operand = a->operand;
     r->n_operand = a->p->epi.n_op;
-    return rft_linear_run(a->plan, r, &a->err) == RFT_OK || failed_call(a, "rft_linear_run");
+}
+
+static bool run_once(attempt *a) {
+    return (rft_linear_run(a->plan, &a->args, &a->err) == RFT_OK && rft_ctx_sync(a->ctx, NULL, &a->err) == RFT_OK) ||
+           failed_call(a, "rft_linear_run");
 }
 
 static bool compare(attempt *a) {
     rft_verify_result v = {.struct_size = sizeof v};
     char text[256];
-    if (rft_verify(a->plan, &a->args, a->w.p, 0, a->p->seed, &v, &a->err) != RFT_OK)
+    if (rft_verify(a->plan, &a->args, where(a, AT_W), 0, a->p->seed, &v, &a->err) != RFT_OK)
         return failed_call(a, "rft_verify");
     a->result->worst = v.worst;
     if (v.worst <= 1)
@@ -310,17 +393,111 @@ static bool gaps_intact(const block *y) {
     return true;
 }
 
-static bool look_around(attempt *a) {
+static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace"};
+    char text[64];
+    snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
+    return fail(a, CHECK_WRONG, text);
+}
+
+static bool look_around(attempt *a) {
     if (span(&a->y) && !gaps_intact(&a->y))
         return fail(a, CHECK_WRONG, "elements of y between its rows were written");
     for (int i = 0; i <= AT_WORKSPACE; i++)
-        if (a->c->guards[i].placed && !guard_intact(&a->c->guards[i])) {
-            char text[64];
-            snprintf(text, sizeof text, "bytes beside %s were written", names[i]);
-            return fail(a, CHECK_WRONG, text);
-        }
+        if (a->c->guards[i].placed && !guard_intact(&a->c->guards[i]))
+            return written(a, i, "beside");
     return true;
+}
+
+/* ---- copies on the device ---- */
+
+static bool send_all(attempt *a) {
+    for (int i = 0; i < GUARDS; i++)
+        if (a->c->guards[i].placed && guard_send(&a->c->guards[i], a->ctx, &a->err) != RFT_OK)
+            return failed_call(a, "copy to the device");
+    return true;
+}
+
+/* y into its piece here. */
+static bool receive_y(attempt *a) {
+    guard *g = &a->c->guards[AT_Y];
+    bool intact;
+    if (guard_receive(g, &intact, &a->err) != RFT_OK)
+        return failed_call(a, "copy from the device");
+    memcpy(g->placed, guard_received(g), g->bytes);
+    return intact || written(a, AT_Y, "beside");
+}
+
+/* A second run, with what the first left in the workspace, makes the same bits. */
+static bool run_again(attempt *a) {
+    guard *g = &a->c->guards[AT_Y];
+    char *first = cli_alloc(g->bytes, 1);
+    memcpy(first, g->placed, g->bytes);
+    memset(g->placed, 0xff, g->bytes);
+    bool good = (guard_send(g, a->ctx, &a->err) == RFT_OK || failed_call(a, "copy to the device")) && run_once(a) && receive_y(a);
+    if (good && memcmp(first, g->placed, g->bytes) != 0)
+        good = fail(a, CHECK_WRONG, "a second run made other bits");
+    free(first);
+    return good;
+}
+
+/* What is only read, and everything beside. */
+static bool look_at_copies(attempt *a) {
+    for (int i = 0; i < GUARDS; i++) {
+        guard *g = &a->c->guards[i];
+        bool intact;
+        if (!g->placed || i == AT_Y)
+            continue;
+        if (guard_receive(g, &intact, &a->err) != RFT_OK)
+            return failed_call(a, "copy from the device");
+        if (!intact)
+            return written(a, i, "beside");
+        if (i != AT_PACKED && i != AT_WORKSPACE && memcmp(g->placed, guard_received(g), g->bytes) != 0)
+            return written(a, i, "of");
+    }
+    return true;
+}
+
+static bool run_copies(attempt *a) {
+    if (!send_all(a) || !make_weight(a))
+        return false;
+    set_args(a);
+    return run_once(a) && receive_y(a) && run_again(a) && look_at_copies(a);
+}
+
+static bool is_lost(const attempt *a) { return a->result->verdict == CHECK_ERROR && a->err.status == RFT_E_DEVICE; }
+
+/* One problem at a time; the first that breaks the device is the one to blame. */
+static bool take_turn(attempt *a) {
+    shared *s = a->c->shared;
+    bool good = false;
+    pthread_mutex_lock(&s->turn);
+    if (!s->lost) {
+        snprintf(on_device, sizeof on_device, "%s", current);
+        alarm(HANG_SECONDS);
+        good = run_copies(a);
+        alarm(0);
+        s->lost = a->blamed = is_lost(a) && rft_ctx_sync(a->ctx, NULL, NULL) != RFT_OK;
+    } else {
+        fail(a, CHECK_SKIPPED, "the device is lost");
+    }
+    pthread_mutex_unlock(&s->turn);
+    return good;
+}
+
+static bool run_here(attempt *a) {
+    if (!make_weight(a))
+        return false;
+    set_args(a);
+    return run_once(a);
+}
+
+static bool run(attempt *a) { return a->c->shared->copies ? take_turn(a) : run_here(a); }
+
+/* A device that another problem broke fails every call, before and behind the turn. */
+static void excuse(attempt *a) {
+    if (is_lost(a) && !a->blamed && checker_lost(a->c))
+        fail(a, CHECK_SKIPPED, "the device is lost");
 }
 
 void check_run(checker *c, const check_problem *p, check_result *result) {
@@ -328,25 +505,32 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
                  .p = p,
                  .result = result,
                  .random = p->seed / 2,
+                 .style = p->seed >> CHECK_STYLE,
                  .args = rft_linear_args_init(),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};
     check_repro(p, current, sizeof current);
-    if (find_context(&a) && make_matrices(&a) && make_operands(&a) && make_plan(&a) && make_weight(&a) && run(&a) && compare(&a))
+    for (int i = 0; i < GUARDS; i++)
+        guard_forget(&c->guards[i]);
+    draw_scale(&a);
+    bool ran = find_context(&a) && make_matrices(&a) && make_operands(&a) && make_plan(&a) && place_weight(&a) && run(&a);
+    if (ran && compare(&a))
         look_around(&a);
+    excuse(&a);
     rft_weight_free(a.weight);
     rft_plan_free(a.plan);
 }
 
 void check_repro(const check_problem *p, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
-    snprintf(buf, cap,
-             "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --epi %s --batch %lld --threads %u --seed "
-             "%llu%s%s%s%s%s%s",
-             (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y),
-             layout, p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "",
-             p->kernel ? p->kernel : "", p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "",
-             p->view ? " --view" : "");
+    snprintf(
+        buf, cap,
+        "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld --threads %u "
+        "--seed %llu%s%s%s%s%s%s",
+        (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout,
+        compute_name(p->compute), p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed,
+        p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "", p->isa ? " --isa " : "", p->isa ? p->isa : "",
+        p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
 }
 
 static void write_text(const char *s) {
@@ -361,8 +545,10 @@ static void write_text(const char *s) {
 }
 
 static void on_fault(int number) {
-    write_text(number == SIGILL ? "\nrooftile: illegal instruction in:\n  " : "\nrooftile: memory fault in:\n  ");
-    write_text(current);
+    write_text(number == SIGALRM  ? "\nrooftile: no end in sight of:\n  "
+               : number == SIGILL ? "\nrooftile: illegal instruction in:\n  "
+                                  : "\nrooftile: memory fault in:\n  ");
+    write_text(number == SIGALRM ? on_device : current);
     write_text("\n");
     _exit(CLI_FAILED);
 }
@@ -373,4 +559,5 @@ void check_catch_faults(void) {
     sigaction(SIGBUS, &action, NULL);
     sigaction(SIGILL, &action, NULL);
     sigaction(SIGFPE, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include "cli_parse.h"
 
+#define CHECK_STYLE 24
+
 typedef struct check_problem {
     const char *kernel; /* the only one that may serve, or NULL: the library chooses */
     const char *isa;    /* highest level, or NULL */
@@ -17,14 +19,18 @@ typedef struct check_problem {
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
-    uint64_t seed; /* of data, gaps, sides of the guard pages and scale; 2 i and 2 i + 1 differ in all the sides alone */
+    rft_compute compute;
+    /* Of data, gaps and sides of the guard pages; 2 i and 2 i + 1 differ in all the sides alone. The bits from CHECK_STYLE on are
+     * of what reaches a kernel's text on a GPU (scale, flags), so that problems of one style share a compiled kernel. */
+    uint64_t seed;
 } check_problem;
 
 typedef enum check_verdict {
     CHECK_RIGHT,
     CHECK_REFUSED, /* no kernel for it, said so */
-    CHECK_WRONG,   /* result, gap or bytes beside an operand */
-    CHECK_ERROR    /* a call failed that should not */
+    CHECK_WRONG,   /* result, gap, bytes beside an operand, or bits that differ from run to run */
+    CHECK_ERROR,   /* a call failed that should not */
+    CHECK_SKIPPED  /* another problem has broken the device */
 } check_verdict;
 
 typedef struct check_result {
@@ -36,7 +42,11 @@ typedef struct check_result {
 
 typedef struct checker checker;
 
-checker *checker_create(const char *device);
+/* On a GPU, or with `copies` anywhere, the operands are copied to the device's memory, and each product runs twice. */
+checker *checker_create(const char *device, bool copies);
+/* One more for another thread; contexts are shared. Freed before the first. */
+checker *checker_beside(checker *first);
+bool checker_lost(const checker *c); /* a kernel broke the device: nothing runs any more */
 void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */

@@ -15,13 +15,16 @@ static const int64_t grid_k[] = {0, 1, 2, 3, 7, 16, 31, 65, 130, 257};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Round the tiles of a GPU's kernels: rows of X, and what is added to multiples of a kernel's columns and step of k. */
+static const int64_t gpu_m[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 255, 257, 1088};
+
 /* Lists that meet each op, alone and behind others. */
 static const char *const grid_epilogues[] = {
     "none",           "none",
     "none",           "bias",
     "bias:gelu_tanh", "bias@bf16:gelu",
     "silu:mul",       "add",
-    "add=0.5@f16",    "bias:add",
+    "add=0.5@f16",    "bias:add=0:add",
     "relu",           "clamp=-0.5/0.5",
     "scale=2:bias",   "row_scale:col_scale",
     "mask",           "bias:dropout=0.25",
@@ -72,80 +75,150 @@ static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
     p->seed = roll(d, (uint64_t)1 << 40);
 }
 
-void check_one(const check_session *s, const check_problem *p, check_tally *tally) {
-    check_result r;
-    check_run(s->c, p, &r);
-    if (r.verdict == CHECK_REFUSED) {
-        tally->refused++;
-        return;
-    }
-    tally->run++;
-    if (r.verdict == CHECK_RIGHT) {
-        tally->worst = r.worst > tally->worst ? r.worst : tally->worst;
-        return;
-    }
-    tally->failed++;
-    s->failure(s->user, p, &r);
+static check_problem plain_of(const check_problem *p, int64_t n, const rft_kernel_info *native) {
+    check_problem q = *p;
+    q.n = n;
+    q.batch = 1;
+    q.x = native->x;
+    q.w = native->w;
+    q.y = RFT_F32;
+    q.x_order = q.w_order = RFT_K_CONTIGUOUS;
+    q.dynamic = q.view = false;
+    q.epi = (epilogue){.text = "none"};
+    return q;
 }
 
-/* A refused variation still leaves the shape to be proven in the plainest way. */
-static void check_shape(const check_session *s, check_problem *p, const rft_kernel_info *native, dice *d, check_tally *tally) {
-    int64_t n = p->n, refused = tally->refused;
+static void add_shape(check_list *l, check_problem *p, const rft_kernel_info *native, dice *d) {
+    int64_t n = p->n;
     vary(p, native, d);
-    check_one(s, p, tally);
-    if (tally->refused == refused || !native)
-        return;
-    p->n = n;
-    p->batch = 1;
-    p->x = native->x;
-    p->w = native->w;
-    p->y = RFT_F32;
-    p->x_order = p->w_order = RFT_K_CONTIGUOUS;
-    p->dynamic = p->view = false;
-    p->epi = (epilogue){.text = "none"};
-    check_one(s, p, tally);
+    if (native) {
+        check_problem plain = plain_of(p, n, native);
+        check_list_add(l, p, &plain);
+    } else {
+        check_list_add(l, p, NULL);
+    }
 }
 
-static void check_sizes(const check_session *s, check_problem *p, const int64_t *n, const rft_kernel_info *native,
-                        check_tally *tally) {
+static void add_sizes(const check_session *s, check_list *l, check_problem *p, const int64_t *n, const rft_kernel_info *native) {
     dice d = {s->seed}, pick = {~s->seed};
     for (size_t i = 0; i < COUNT(grid_m); i++)
         for (int j = 0; j < SIZES; j++)
-            for (size_t l = 0; l < COUNT(grid_k); l++) {
+            for (size_t k = 0; k < COUNT(grid_k); k++) {
                 p->m = grid_m[i];
                 p->n = n[j];
-                p->k = grid_k[l];
+                p->k = grid_k[k];
                 if (roll(&pick, (uint64_t)s->thin) == 0)
-                    check_shape(s, p, native, &d, tally);
+                    add_shape(l, p, native, &d);
             }
 }
 
-void check_kernel(const check_session *s, const rft_kernel_info *kernel, check_tally *tally) {
+/* ---- a GPU: few styles, each compiled once, over many sizes ---- */
+
+#define STYLES   6  /* of one kernel */
+#define CHOSEN   24 /* of the library's choice */
+#define GPU_KEEP 6  /* one size of so many is taken where nothing thins the set further */
+
+bool check_on_gpu(const rft_kernel_info *kernel) { return strncmp(kernel->isa, "sm_", 3) == 0; }
+
+/* What reaches a kernel's text. Style 0 is the plainest. */
+static check_problem make_style(const check_problem *base, const rft_kernel_info *native, int style, dice *d) {
+    check_problem p = *base;
+    vary(&p, native, d);
+    p.threads = 0;
+    p.seed = roll(d, (uint64_t)1 << 16) << CHECK_STYLE;
+    if (native) {
+        p.x = native->x;
+        p.w = native->w;
+        p.compute = strstr(native->name, "_tf32_") ? RFT_COMPUTE_TF32 : RFT_COMPUTE_AUTO;
+    }
+    if (style == 0 && native) {
+        p = plain_of(&p, p.n, native);
+        p.seed = 0;
+    }
+    return p;
+}
+
+/* A style's problem of a size; m stays below what a proof may cost where n and k are large. */
+static void add_sized(check_list *l, const check_problem *style, int64_t m, int64_t n, int64_t k, dice *d) {
+    check_problem p = *style;
+    p.m = m;
+    p.n = epilogue_is_glu(&p.epi) ? n + n % 2 : n;
+    p.k = k;
+    p.seed += roll(d, (uint64_t)1 << CHECK_STYLE);
+    check_list_add(l, &p, NULL);
+}
+
+static void add_gpu_sizes(const check_session *s, check_list *l, const check_problem *base, const rft_kernel_info *native) {
+    int64_t nr = native && native->nr > 1 ? native->nr : 64, kr = native && native->kr > 1 ? native->kr : 32;
+    const int64_t n[] = {1, 2, 7, nr - 1, nr, nr + 1, 2 * nr + 8, 3 * nr + 5, 300};
+    const int64_t k[] = {0, 1, 3, kr - 1, kr, kr + 8, 2 * kr + 1, 5 * kr, 136, 300, 777};
+    int styles = native ? STYLES : CHOSEN;
+    dice d = {s->seed}, pick = {~s->seed};
+    check_problem style[CHOSEN];
+    for (int i = 0; i < styles; i++)
+        style[i] = make_style(base, native, i, &d);
+    for (size_t i = 0; i < COUNT(gpu_m); i++)
+        for (size_t j = 0; j < COUNT(n); j++)
+            for (size_t o = 0; o < COUNT(k); o++)
+                if (roll(&pick, (uint64_t)(s->thin * GPU_KEEP)) == 0)
+                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], gpu_m[i], n[j], k[o], &d);
+}
+
+/* Long k, where it is split, and many columns, where blocks of columns take turns. */
+static void add_gpu_large(check_list *l, const check_problem *base, const rft_kernel_info *native, uint64_t seed) {
+    static const int64_t sizes[][3] = {{1, 65, 8200},   {5, 130, 5000},   {16, 1000, 2056}, {40, 96, 9000},
+                                       {64, 3000, 264}, {130, 640, 2048}, {300, 520, 1030}};
+    dice d = {~seed ^ 0x1a96e};
+    check_problem style = make_style(base, native, 0, &d);
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        add_sized(l, &style, sizes[i][0], sizes[i][1], sizes[i][2], &d);
+}
+
+/* ---- all of one kernel, or of the library's choice ---- */
+
+static void add_all(check_session *s, check_list *l, check_problem *p, const int64_t n[SIZES], const rft_kernel_info *native) {
+    if (!s->gpu) {
+        add_sizes(s, l, p, n, native);
+        return;
+    }
+    add_gpu_sizes(s, l, p, native);
+    if (native)
+        add_gpu_large(l, p, native, s->seed);
+}
+
+void check_kernel(check_session *s, const rft_kernel_info *kernel, check_tally *tally) {
     int64_t nr = kernel->nr > 1 ? kernel->nr : 16;
     const int64_t n[SIZES] = {1, 3, nr - 1, nr, nr + 1, 2 * nr - 1, 2 * nr, 2 * nr + 5, 3 * nr + 1, 17};
     check_problem p = {.kernel = kernel->name};
     check_result r = {.verdict = CHECK_REFUSED, .message = "the kernel served none of the problems"};
-    check_sizes(s, &p, n, kernel, tally);
-    if (tally->run > 0)
+    check_list list = {0};
+    add_all(s, &list, &p, n, kernel);
+    check_list_run(s, &list, tally);
+    if (tally->run > 0 || s->cut)
         return;
     tally->failed++;
     s->failure(s->user, &p, &r);
 }
 
-void check_level(const check_session *s, const char *isa, check_tally *tally) {
+void check_level(check_session *s, const char *isa, check_tally *tally) {
     const int64_t n[SIZES] = {0, 1, 2, 15, 16, 17, 31, 33, 64, 97};
     check_problem p = {.isa = isa};
-    check_sizes(s, &p, n, NULL, tally);
+    check_list list = {0};
+    add_all(s, &list, &p, n, NULL);
+    check_list_run(s, &list, tally);
 }
 
-void check_random(const check_session *s, int64_t count, const char *isa, const char *kernel, check_tally *tally) {
+void check_random(check_session *s, int64_t count, const char *isa, const char *kernel, check_tally *tally) {
     dice d = {s->seed ^ 0x5eed};
+    check_list list = {0};
     for (int64_t i = 0; i < count; i++) {
         check_problem p = {.isa = isa, .kernel = kernel};
         p.m = (int64_t)roll(&d, roll(&d, 4) ? 40 : 200);
         p.n = (int64_t)roll(&d, roll(&d, 4) ? 100 : 600);
         p.k = (int64_t)roll(&d, roll(&d, 4) ? 150 : 1500);
         vary(&p, NULL, &d);
-        check_one(s, &p, tally);
+        p.threads = s->gpu ? 0 : p.threads;
+        check_list_add(&list, &p, NULL);
     }
+    check_list_run(s, &list, tally);
 }

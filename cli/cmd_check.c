@@ -3,6 +3,7 @@
  * cmd_check.c - rooftile check: prove every kernel here, every lower level, random problems, or one given problem.
  */
 #define _GNU_SOURCE
+#include "bench_timer.h"
 #include "check_grid.h"
 #include "options.h"
 #include "out_json.h"
@@ -11,13 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_FAILURES 3 /* printed in full for one kernel */
 
 typedef struct check_command {
     run_options run;
-    int64_t random; /* problems; 0: none were asked for */
-    int64_t thin;
+    int64_t random;     /* problems; 0: none were asked for */
+    int64_t thin, jobs; /* jobs 0: one, on a GPU one a core */
+    double seconds;     /* 0: no end */
+    bool copies;
     check_session session;
     check_tally total;
     int64_t shown;
@@ -57,10 +61,11 @@ static void show_tally(check_command *c, const char *what, const check_tally *t)
 }
 
 static void run_kernels(check_command *c) {
-    for (uint32_t i = 0; i < rft_kernel_count(); i++) {
+    for (uint32_t i = 0; i < rft_kernel_count() && !c->session.cut; i++) {
         rft_kernel_info k = {.struct_size = sizeof k};
         check_tally t = {0};
-        if (rft_kernel_get(i, &k) != RFT_OK || !k.available || (c->run.kernel && strcmp(c->run.kernel, k.name) != 0))
+        if (rft_kernel_get(i, &k) != RFT_OK || !k.available || check_on_gpu(&k) != c->session.gpu ||
+            (c->run.kernel && strcmp(c->run.kernel, k.name) != 0))
             continue;
         cli_progress("check: %s", k.name);
         check_kernel(&c->session, &k, &t);
@@ -88,6 +93,13 @@ static void run_level(check_command *c, const char *isa) {
     show_tally(c, what, &t);
 }
 
+static void run_choice(check_command *c) {
+    check_tally t = {0};
+    cli_progress("check: the library's choice");
+    check_level(&c->session, NULL, &t);
+    show_tally(c, "chosen", &t);
+}
+
 /* Built levels, lowest first, that this machine has. */
 static void run_levels(check_command *c) {
     rft_build_info build = rft_build_info_init();
@@ -95,7 +107,7 @@ static void run_levels(check_command *c) {
     if (rft_get_build_info(&build) != RFT_OK)
         return;
     snprintf(list, sizeof list, "%s", build.isa_built);
-    while ((isa = strsep(&rest, ",")) != NULL)
+    while (!c->session.cut && (isa = strsep(&rest, ",")) != NULL)
         if (*isa && (!c->run.isa || strcmp(c->run.isa, isa) == 0) && runs_here(c->run.device, isa))
             run_level(c, isa);
 }
@@ -110,6 +122,7 @@ static void run_random(check_command *c) {
 static void run_given(check_command *c) {
     const run_options *o = &c->run;
     check_tally t = {0};
+    check_list list = {0};
     check_problem p = {.kernel = o->kernel,
                        .isa = o->isa,
                        .threads = o->threads,
@@ -119,6 +132,7 @@ static void run_given(check_command *c) {
                        .y = o->y,
                        .x_order = o->x_order,
                        .w_order = o->w_order,
+                       .compute = o->compute,
                        .epi = o->epi,
                        .dynamic = o->dynamic,
                        .view = o->view,
@@ -128,8 +142,9 @@ static void run_given(check_command *c) {
             p.n = o->shapes.v[i].n;
             p.k = o->shapes.v[i].k;
             p.m = o->shapes.v[i].m.v[j];
-            check_one(&c->session, &p, &t);
+            check_list_add(&list, &p, NULL);
         }
+    check_list_run(&c->session, &list, &t);
     show_tally(c, "given problems", &t);
 }
 
@@ -156,14 +171,26 @@ static bool names_are_known(const run_options *o) {
     return true;
 }
 
-static int run_check(check_command *c) {
-    if (!names_are_known(&c->run))
-        return CLI_USAGE;
-    c->session = (check_session){
-        .c = checker_create(c->run.device), .seed = c->run.seed, .thin = c->thin, .failure = show_failure, .user = c};
-    check_catch_faults();
-    if (!c->run.json)
-        text_header(columns, 5);
+static void open_session(check_command *c) {
+    check_session *s = &c->session;
+    *s = (check_session){.gpu = strncmp(c->run.device, "cuda", 4) == 0,
+                         .deadline = c->seconds > 0 ? now_seconds() + c->seconds : 0,
+                         .seed = c->run.seed,
+                         .thin = c->thin,
+                         .failure = show_failure,
+                         .user = c};
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), jobs = c->jobs ? c->jobs : s->gpu ? cores : 1;
+    s->jobs = jobs < 1 ? 1 : jobs > CHECK_JOBS ? CHECK_JOBS : (int)jobs;
+    for (int i = 0; i < s->jobs; i++)
+        s->c[i] = i ? checker_beside(s->c[0]) : checker_create(c->run.device, c->copies);
+}
+
+static void close_session(check_command *c) {
+    for (int i = c->session.jobs - 1; i >= 0; i--)
+        checker_free(c->session.c[i]);
+}
+
+static void run_all(check_command *c) {
     if (c->run.shapes.n) {
         run_given(c);
     } else if (c->random) {
@@ -171,10 +198,18 @@ static int run_check(check_command *c) {
     } else {
         if (!c->run.isa)
             run_kernels(c);
-        if (!c->run.kernel)
+        if (!c->run.kernel && c->session.gpu && !c->session.cut)
+            run_choice(c);
+        else if (!c->run.kernel)
             run_levels(c);
     }
-    checker_free(c->session.c);
+}
+
+static int conclude(const check_command *c, bool lost) {
+    if (lost)
+        cli_message("a kernel broke the device, so no problem behind it was run");
+    else if (c->session.cut)
+        cli_message("--seconds %g: the time was up before all problems were run", c->seconds);
     if (c->total.run == 0) {
         cli_message("no problem was run: the library refused all, or the level does not run here");
         return CLI_FAILED;
@@ -183,6 +218,19 @@ static int run_check(check_command *c) {
         printf("%lld problems, %s%lld failed%s\n", (long long)c->total.run, c->total.failed ? text_red() : "",
                (long long)c->total.failed, c->total.failed ? text_plain() : "");
     return c->total.failed ? CLI_FAILED : CLI_OK;
+}
+
+static int run_check(check_command *c) {
+    if (!names_are_known(&c->run))
+        return CLI_USAGE;
+    open_session(c);
+    check_catch_faults();
+    if (!c->run.json)
+        text_header(columns, 5);
+    run_all(c);
+    bool lost = checker_lost(c->session.c[0]);
+    close_session(c);
+    return conclude(c, lost);
 }
 
 static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
@@ -202,6 +250,17 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         if (!parse_int(arg, 1, 1000, &c->thin, why))
             argp_error(state, "--thin: %s", why);
         return 0;
+    case 'J':
+        if (!parse_int(arg, 1, CHECK_JOBS, &c->jobs, why))
+            argp_error(state, "--jobs: %s", why);
+        return 0;
+    case 's':
+        if (!parse_number(arg, 0.1, 86400, &c->seconds, why))
+            argp_error(state, "--seconds: %s", why);
+        return 0;
+    case 'C':
+        c->copies = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -209,7 +268,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 
 static const char doc[] = "Compares every kernel that runs here, and the library's choice under each lower level, with an f64 "
                           "reference: sizes round all "
-                          "tile edges, operands between guard pages, NaN in every gap and in the workspace.\v"
+                          "tile edges, operands between guard pages, NaN in every gap and in the workspace. On a GPU operands "
+                          "are copies between bands of "
+                          "NaN, and a second run must make the same bits.\v"
                           "A failure prints the command that repeats it. With -m, -n and -k only these problems run; --kernel "
                           "and --isa narrow the rest.\n\n"
                           "Exit codes: 0 all right, 1 a failure, 2 usage, 3 the library failed, 4 a file failed.";
@@ -217,6 +278,9 @@ static const char doc[] = "Compares every kernel that runs here, and the library
 int cmd_check(int argc, char **argv) {
     static const struct argp_option flags[] = {{"random", 'R', "N", 0, "Run N random problems instead", 0},
                                                {"thin", 'T', "N", 0, "Run one problem in N of the full set", 0},
+                                               {"jobs", 'J', "N", 0, "Prove N at once; default: 1, on a GPU one a core", 0},
+                                               {"seconds", 's', "N", 0, "Start no problem after N seconds", 0},
+                                               {"copies", 'C', NULL, 0, "Hand over copies, each run twice, as on a GPU", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, NULL, doc, children, NULL, NULL};
     check_command c = {.run = options_default(), .thin = 1};

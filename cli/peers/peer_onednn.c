@@ -240,4 +240,5 @@ static void close_onednn(peer *p) {
 
 static const char *const files[] = {"libdnnl.so.3", "libdnnl.so", NULL};
 
-const peer_kind peer_onednn = {"onednn", false, files, NULL, open_onednn, prepare_onednn, run_onednn, finish_onednn, close_onednn};
+const peer_kind peer_onednn = {"onednn",       false,      files,         NULL,        open_onednn,
+                               prepare_onednn, run_onednn, finish_onednn, close_onednn};

@@ -55,6 +55,8 @@ test_usage() {
     complains '-k is missing'
     run 2 bench
     complains 'no shape'
+    run 2 bench -n 16 -k 16 --compute f64
+    complains "--compute: 'f64' is none of auto, f32, tf32, 16"
     run 2 bench -m 1..x -n 16 -k 16
     complains "-m: '1\.\.x'"
     run 2 bench -m 4..1 -n 16 -k 16
@@ -164,6 +166,13 @@ test_check() {
     has_keys what problems refused failed worst
     run 0 check --isa ref --thin 40
     says 'chosen under ref'
+    run 0 check --copies --jobs 3 --thin 60 --json
+    has_keys what problems failed
+    run 0 check --copies -m 3 -n 20 -k 9 --epi mask:swiglu:add=0:dropout=0.5 --batch 2 --view
+    run 0 check --random 100000 --seconds 0.3
+    complains 'the time was up'
+    run 2 check --jobs 0
+    complains '--jobs'
     run 2 check --kernel no_such_kernel
     complains '--kernel: no kernel is named "no_such_kernel"'
     run 2 check --isa frob
