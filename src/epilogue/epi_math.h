@@ -15,6 +15,11 @@
 #define RFT_FN static inline
 #endif
 
+/* What the activations divide with: b >= 1 or NaN, and a / b is normal, zero or infinite unless b is 1 or 2. */
+#ifndef RFT_DIVIDE
+#define RFT_DIVIDE(a, b) ((a) / (b))
+#endif
+
 RFT_FN float rft__as_float(unsigned bits) {
     union { unsigned u; float f; } v;
     v.u = bits;
@@ -75,7 +80,7 @@ RFT_FN float rft__erf_near(float x) {
     float q = (((3.80041420e-5f * u + 1.16521318e-3f) * u + 1.49974404e-2f) * u + 1.14257537e-1f) * u + 5.02410531e-1f;
     p = p * u + 1.12837911f;
     q = q * u + 1.0f;
-    return x * p / q;
+    return RFT_DIVIDE(x * p, q);
 }
 
 RFT_FN float rft__erf(float x) {
@@ -89,7 +94,7 @@ RFT_FN float rft__sigmoid(float x) { return 1.0f / (1.0f + rft__exp(-x)); }
  * to exp or erf is bounded from above as well, where the result has become y. */
 RFT_FN float rft__silu(float y) {
     const float low = rft__at_least(y, -88.9f);
-    return low / (1.0f + rft__exp_near(-rft__at_most(low, 87.0f)));
+    return RFT_DIVIDE(low, 1.0f + rft__exp_near(-rft__at_most(low, 87.0f)));
 }
 
 RFT_FN float rft__gelu(float y) {
@@ -100,7 +105,7 @@ RFT_FN float rft__gelu(float y) {
 /* (1 + tanh z) / 2 = sigmoid(2 z), which does not cancel for negative z; 2 sqrt(2 / pi) is in the constants. */
 RFT_FN float rft__gelu_tanh(float y) {
     const float low = rft__at_least(y, -10.06f), x = rft__at_most(low, 10.0f);
-    return low / (1.0f + rft__exp_near(x * (-1.59576912f - 0.0713548163f * (x * x))));
+    return RFT_DIVIDE(low, 1.0f + rft__exp_near(x * (-1.59576912f - 0.0713548163f * (x * x))));
 }
 
 /* Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3; SC 2011): four words for each counter. */

@@ -13,12 +13,6 @@ enum { RFT_TYPE_F32 = 1, RFT_TYPE_F16 = 2, RFT_TYPE_BF16 = 3 }; /* rft_type */
 
 RFT_FN int rft__size_of(int type) { return type == RFT_TYPE_F32 ? 4 : 2; }
 
-RFT_FN float rft__widen_f16(unsigned bits) {
-    float f;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)bits));
-    return f;
-}
-
 /* bits: of one element, those above it are ignored. */
 RFT_FN float rft__widen(int type, unsigned bits) {
     return type == RFT_TYPE_F32 ? __uint_as_float(bits) : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16) : rft__widen_f16(bits);
@@ -33,13 +27,7 @@ RFT_FN float rft__widen_high(int type, unsigned pair) {
 
 /* type f16 or bf16. */
 RFT_FN unsigned rft__narrow_pair(int type, float low, float high) {
-    unsigned pair;
-    if (type == RFT_TYPE_BF16) {
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    } else {
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    }
-    return pair;
+    return type == RFT_TYPE_BF16 ? rft__pair_bf16(low, high) : rft__pair_f16(low, high);
 }
 
 RFT_FN unsigned rft__narrow(int type, float value) {

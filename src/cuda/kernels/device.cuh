@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * device.cuh - what C lacks on an NVIDIA GPU and more than one kernel needs: dependent launch, loads with a cache policy,
- * asynchronous copies, memory barriers, tensor maps. Each function is one instruction, or the loop that waits for one.
+ * conversions, asynchronous copies, memory barriers, tensor maps. Each function is one instruction, or the loop that waits for one.
  * Included by every kernel. Invariant: each one that touches memory is volatile, so that it stays behind
  * rft__pdl_wait where the text has it behind; what runs on Hopper only is there only when compiled for it.
  */
@@ -28,6 +28,33 @@ RFT_FN void rft__pdl_launch(void) {
 #if RFT_HOPPER
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
+}
+
+/* ---- numbers ---- */
+
+/* Within 1 ulp; x and 1 / x are normal. */
+RFT_FN float rft__reciprocal(float x) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+RFT_FN float rft__widen_f16(unsigned bits) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)bits));
+    return f;
+}
+
+RFT_FN unsigned rft__pair_f16(float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+RFT_FN unsigned rft__pair_bf16(float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
 }
 
 /* ---- 16 bytes from global memory; p is aligned to 16 ---- */

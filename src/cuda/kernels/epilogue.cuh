@@ -14,6 +14,19 @@
 
 #include "config.h"
 #include "convert.cuh"
+
+/* a / b as IEEE rounds it, by epi_math.h's rule for a and b. Without branches, unlike the compiler's own division, so that the
+ * elements of a span overlap. b / 4 keeps the reciprocal of the largest b normal, so q is 4 a / b; its last step rounds
+ * correctly, but may lose the sign of a zero. Only b = 1 meets an a so large that q overflows. */
+RFT_FN float rft__divide(float a, float b) {
+    const float c = 0.25f * b, guess = rft__reciprocal(c), r = __fmaf_rn(guess, __fmaf_rn(-c, guess, 1.0f), guess);
+    const float near = a * r, q = __fmaf_rn(__fmaf_rn(-c, near, a), r, near);
+    const float limit = b == 1.0f ? a : 0.0f;
+    const unsigned magnitude = __float_as_uint(b == 1.0f || b > 0x1.fffffep127f ? limit : 0.25f * q) & 0x7fffffffu;
+    return __uint_as_float(magnitude | (__float_as_uint(a) & 0x80000000u));
+}
+
+#define RFT_DIVIDE(a, b) rft__divide(a, b)
 #include "epilogue/epi_math.h"
 
 enum { RFT_ACCESS_NONE, RFT_ACCESS_MATRIX, RFT_ACCESS_ROW, RFT_ACCESS_COLUMN, RFT_ACCESS_BITS, RFT_ACCESS_SEED, RFT_ACCESS_PAIR };
