@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemv_rows.cuh - gemv.cu for a W of K-contiguous rows: the walk of a warp over its units, the sums, their reduction.
+ * Shared memory of a block: rings of all warps, their barriers, then partial sums of the parts, twice, so that a unit's are
+ * read while the next one's are written.
+ */
+#include "gemv_feed.cuh"
+
+enum {
+    PARTS = RFT_SPLIT,
+    GROUPS = RFT_WARPS / PARTS,
+    M2 = M <= 2 ? M : M <= 4 ? 4 : 8,
+    SUMS = ROWS * M2,
+    SPACING = LANES / SUMS, /* lanes that hold one sum when a warp is reduced */
+    X_BYTES = CHUNK * X_SIZE
+};
+
+typedef struct x_chunk {
+    unsigned word[X_BYTES < 4 ? 1 : X_BYTES / 4];
+} x_chunk;
+
+typedef struct walk { /* of one warp; the same in all lanes */
+    const rft__cuda_args *args;
+    int part, group, m;          /* m: rows of x that exist */
+    int first;                   /* chunk of this part; its steps a unit: */
+    int steps;
+    long long slot, slots, units;
+} walk;
+
+typedef struct place { /* of a unit */
+    int batch, column;
+} place;
+
+RFT_FN place place_of(const walk *w, long long unit) {
+    const int per_batch = w->args->number[0];
+    const int batch = RFT_BATCHED ? (int)(unit / per_batch) : 0;
+    const place p = {batch, (int)(unit - (long long)batch * per_batch) * COLUMNS};
+    return p;
+}
+
+/* Bytes from W to the first row that makes a column of y. */
+RFT_FN long long w_offset(const walk *w, place p) {
+    const long long row = (RFT_GLU == 2 ? 2 : 1) * (long long)p.column;
+    return (row * w->args->ldw + (RFT_BATCHED ? p.batch * w->args->w_batch_stride : 0)) * W_SIZE;
+}
+
+/* ---- the cursor ---- */
+
+RFT_FN void cursor_enter(const walk *w, cursor *c) {
+    const place p = place_of(w, c->unit);
+    c->at = (const char *)w->args->w + w_offset(w, p) + (long long)w->first * CHUNK_BYTES;
+    c->chunk = w->first;
+    c->step = 0;
+    c->columns = columns_of(w->args) - p.column;
+}
+
+RFT_FN void cursor_advance(const walk *w, cursor *c) {
+    c->at += LINES * LINE_BYTES;
+    c->chunk += STEP_CHUNKS;
+    if (++c->step < w->steps) {
+        return;
+    }
+    c->unit += w->slots;
+    if (c->unit < w->units) {
+        cursor_enter(w, c);
+    } else if (RFT_GEMV_LATE) {
+        rft__pdl_launch();
+    }
+}
+
+/* Asks for the next step, if there is one, into a stage that was read. */
+RFT_FN void refill(const walk *w, feed *f, int stage, cursor *c) {
+    if (c->unit < w->units) {
+        feed_issue(f, stage, c);
+        cursor_advance(w, c);
+    }
+    feed_commit();
+}
+
+/* Asks the L2 for what follows the ring in the rows of this unit. */
+RFT_FN void prefetch(const feed *f, const walk *w, const cursor *c) {
+#if RFT_GEMV_L2 && RFT_GEMV_FEED == 3
+    const int bytes = min((f->end - c->chunk) * CHUNK_BYTES, RFT_GEMV_L2);
+    if (c->unit < w->units && bytes > 0 && f->lane < ROWS && row_exists(c, f->lane)) {
+        rft__bulk_prefetch(c->at + row_offset(f, f->lane), bytes);
+    }
+#endif
+    (void)f, (void)w, (void)c;
+}
+
+/* ---- x ---- */
+
+RFT_FN x_chunk x_load(x_place p, int m, int chunk) {
+    const char *const from = p.x + m * p.row + (long long)chunk * CHUNK * p.next;
+    x_chunk c;
+#if RFT_GEMV_X16
+    RFT_UNROLL
+    for (int i = 0; i < X_BYTES / 16; i++) {
+        const uint4 v = rft__load16(from + 16 * i);
+        c.word[4 * i] = v.x, c.word[4 * i + 1] = v.y, c.word[4 * i + 2] = v.z, c.word[4 * i + 3] = v.w;
+    }
+    if (X_BYTES == 8) {
+        const uint2 v = *(const uint2 *)from;
+        c.word[0] = v.x, c.word[X_BYTES == 8] = v.y;
+    }
+#else
+    RFT_UNROLL
+    for (int i = 0; i < CHUNK; i++) {
+        const unsigned bits = x_element(from + i * p.next);
+        if (X_SIZE == 4 || i % 2 == 0) {
+            c.word[i * X_SIZE / 4] = bits;
+        } else {
+            c.word[i / 2] |= bits << 16;
+        }
+    }
+#endif
+    return c;
+}
+
+/* ---- sums: of row r of the unit and row m of x at m * ROWS + r ---- */
+
+RFT_FN float chunk_element(int type, const unsigned *word, int i) {
+    return type == RFT_TYPE_F32 ? __uint_as_float(word[i])
+           : i % 2              ? rft__widen_high(type, word[i / 2])
+                                : rft__widen_low(type, word[i / 2]);
+}
+
+RFT_FN void multiply(const chunk *w, const x_chunk *x, float *sum) {
+    RFT_UNROLL
+    for (int i = 0; i < CHUNK; i++) {
+        float wide[ROWS];
+        RFT_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            wide[r] = chunk_element(RFT_W_TYPE, w[r].word, i);
+        }
+        RFT_UNROLL
+        for (int m = 0; m < M; m++) {
+            const float xv = chunk_element(RFT_X_TYPE, x[m].word, i);
+            RFT_UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                sum[m * ROWS + r] = __fmaf_rn(wide[r], xv, sum[m * ROWS + r]);
+            }
+        }
+    }
+}
+
+/* One step: x is asked for first, so that both latencies pass together. */
+RFT_FN void turn(const walk *w, const feed *f, int stage, int step, x_place xp, float *sum) {
+    const int first = w->first + step * STEP_CHUNKS + f->lane;
+    x_chunk x[LINES][M];
+    RFT_UNROLL
+    for (int line = 0; line < LINES; line++) {
+        RFT_UNROLL
+        for (int m = 0; m < M; m++) {
+            if (first + line * LANES < f->end && (RFT_M || m < w->m)) {
+                x[line][m] = x_load(xp, m, first + line * LANES);
+            }
+        }
+    }
+    feed_await(f, stage);
+    RFT_UNROLL
+    for (int line = 0; line < LINES; line++) {
+        if (first + line * LANES < f->end) {
+            chunk rows[ROWS];
+            RFT_UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                rows[r] = feed_take(f, stage, line, r);
+            }
+            multiply(rows, x[line], sum);
+        }
+    }
+}
+
+/* The elements behind the last whole chunk, one a lane; the last part's. */
+RFT_FN void add_tail(const walk *w, const feed *f, place p, x_place xp, float *sum) {
+    const int whole = w->args->k / CHUNK * CHUNK, k = whole + f->lane, columns = columns_of(w->args) - p.column;
+    if (CHUNK == 1 || w->part != PARTS - 1 || k >= w->args->k) {
+        return;
+    }
+    const char *const at = (const char *)w->args->w + w_offset(w, p) + (long long)k * W_SIZE;
+    for (int r = 0; r < ROWS; r++) {
+        if (r % COLUMNS < columns) {
+            const char *const from = at + row_offset(f, r);
+            const float wide = rft__widen(RFT_W_TYPE, w_element(from));
+            RFT_UNROLL
+            for (int i = 0; i < SUMS; i++) {
+                const bool mine = i % ROWS == r && i / ROWS < (RFT_M ? M : w->m);
+                const float xv = mine ? rft__widen(RFT_X_TYPE, x_element(xp.x + i / ROWS * xp.row + k * xp.next)) : 0;
+                sum[i] = mine ? __fmaf_rn(wide, xv, sum[i]) : sum[i];
+            }
+        }
+    }
+}
+
+/* Lanes at a distance add their sums: while a lane has more than one, each keeps one half of them and gives the other. A pair
+ * of lanes adds the same two numbers either way, so the shape of each sum is that of a plain butterfly. */
+RFT_FN void fold(float *sum, int width, bool upper, int distance) {
+    if (width < 2) {
+        sum[0] += __shfl_xor_sync(~0u, sum[0], distance);
+        return;
+    }
+    RFT_UNROLL
+    for (int i = 0; i < width / 2; i++) {
+        const float low = sum[i], high = sum[i + width / 2];
+        sum[i] = (upper ? high : low) + __shfl_xor_sync(~0u, upper ? low : high, distance);
+    }
+}
+
+/* Sums over the lanes: lane l gets sum l / SPACING. */
+RFT_FN float reduce(int lane, float *sum) {
+    fold(sum, SUMS, lane & 16, 16);
+    fold(sum, SUMS / 2, lane & 8, 8);
+    fold(sum, SUMS / 4, lane & 4, 4);
+    fold(sum, SUMS / 8, lane & 2, 2);
+    fold(sum, SUMS / 16, lane & 1, 1);
+    return sum[0];
+}
+
+/* ---- the end of a unit ---- */
+
+/* Lane l holds sum l / spacing of the unit; those beyond SUMS count as rows of x that do not exist. */
+RFT_FN void finish(const walk *w, place p, int lane, int spacing, float v) {
+    const int i = lane / spacing, m = i / ROWS, r = i % ROWS, column = p.column + r;
+    const float up = RFT_GLU ? __shfl_down_sync(~0u, v, COLUMNS * spacing) : 0;
+    if (lane % spacing == 0 && m < w->m && r < COLUMNS && column < columns_of(w->args)) {
+        rft__finish_span(w->args, p.batch, m, column, &v, &up, 1, 1);
+    }
+}
+
+/* The parts of a unit meet; the turn of the last warp goes round. */
+RFT_FN void finish_parts(const walk *w, place p, int lane, int count, float v, float *partial) {
+    float *const set = partial + (w->group * 2 + count % 2) * PARTS * SUMS;
+    if (lane % SPACING == 0) {
+        set[w->part * SUMS + lane / SPACING] = v;
+    }
+    rft__bar_sync(1 + w->group, PARTS * LANES);
+    if (w->part == count % PARTS) {
+        float total = set[lane % SUMS];
+        RFT_UNROLL
+        for (int i = 1; i < PARTS; i++) {
+            total += set[i * SUMS + lane % SUMS];
+        }
+        finish(w, p, lane, 1, total);
+    }
+}
+
+/* ---- the kernel ---- */
+
+RFT_FN walk walk_of(const rft__cuda_args *a, int warp) {
+    const int lines = (a->k / CHUNK + LANES - 1) / LANES, part = warp % PARTS, group = warp / PARTS;
+    const int begin = (int)((long long)lines * part / PARTS), end = (int)((long long)lines * (part + 1) / PARTS);
+    const int steps = (end - begin + LINES - 1) / LINES;
+    const walk w = {a,
+                    part,
+                    group,
+                    RFT_M ? RFT_M : a->m,
+                    begin * LANES,
+                    (steps + TURNS - 1) / TURNS * TURNS,
+                    (long long)group * gridDim.x + blockIdx.x,
+                    (long long)GROUPS * gridDim.x,
+                    (long long)a->number[0] * a->batch};
+    return w;
+}
+
+RFT_FN feed feed_of(const rft__cuda_args *a, const walk *w, int warp, char *shared) {
+    const int lines = (a->k / CHUNK + LANES - 1) / LANES, end = (int)((long long)lines * (w->part + 1) / PARTS) * LANES;
+    const long long pitch = a->ldw * W_SIZE;
+    feed f;
+    f.stride.column = RFT_GLU == 2 ? 2 * pitch : pitch;
+    f.stride.up = RFT_GLU == 1 ? a->n / 2 * pitch : pitch;
+    f.lane = threadIdx.x % LANES;
+    f.end = min(end, a->k / CHUNK);
+    f.policy = FEED == FEED_ELEMENT ? 0 : rft__policy_stream();
+    f.parity = 0;
+    f.ring = shared + warp * RING_BYTES;
+    f.barriers = rft__shared(shared + RFT_WARPS * RING_BYTES + warp * BARRIER_BYTES);
+    return f;
+}
+
+RFT_FN void fill_ring(const walk *w, feed *f, cursor *c) {
+    _Pragma("unroll (RFT_GEMV_FEED >= 2 ? 1 : RFT_STAGES)")
+    for (int i = 0; i < STAGES; i++) {
+        refill(w, f, i, c);
+    }
+    prefetch(f, w, c);
+}
+
+RFT_FN void run(const rft__cuda_args *a) {
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    char *const shared = (char *)shared_bytes;
+    const int warp = __shfl_sync(~0u, threadIdx.x / LANES, 0);
+    const walk w = walk_of(a, warp);
+    feed f = feed_of(a, &w, warp, shared);
+    float *const partial = (float *)(shared + RFT_WARPS * (RING_BYTES + BARRIER_BYTES));
+    cursor next = {0, w.steps > 0 ? w.slot : w.units, 0, 0, 0};
+    if (!RFT_GEMV_LATE) {
+        rft__pdl_launch();
+    }
+    feed_start(&f);
+    if (next.unit < w.units) {
+        cursor_enter(&w, &next);
+    }
+    if (RFT_W_EARLY) {
+        fill_ring(&w, &f, &next);
+    }
+    rft__pdl_wait();
+    if (!RFT_W_EARLY) {
+        fill_ring(&w, &f, &next);
+    }
+    int stage = 0, count = 0;
+    for (long long unit = w.slot; unit < w.units; unit += w.slots, count++) {
+        const place p = place_of(&w, unit);
+        const x_place xp = x_of(a, p.batch);
+        float sum[SUMS] = {0};
+        _Pragma("unroll 1")
+        for (int step = 0; step < w.steps; step += TURNS) {
+            RFT_UNROLL
+            for (int i = 0; i < TURNS; i++) {
+                turn(&w, &f, stage + i, step + i, xp, sum);
+                refill(&w, &f, stage + i, &next);
+            }
+            stage = IN_SHARED && stage + 1 < STAGES ? stage + 1 : 0;
+            f.parity ^= stage == 0;
+        }
+        add_tail(&w, &f, p, xp, sum);
+        const float v = reduce(f.lane, sum);
+        if (PARTS == 1) {
+            finish(&w, p, f.lane, SPACING, v);
+        } else {
+            finish_parts(&w, p, f.lane, count, v, partial);
+        }
+    }
+}
