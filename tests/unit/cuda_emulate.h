@@ -72,19 +72,26 @@ static void emulate_write_kernel(const char *dir, const char *entry, const char 
     free(copy);
 }
 
+static rft__problem emulate_problem(const product *p);
+
 static void emulate_config(const char *dir, const product *p, const rft__cuda_config *c) {
-    char text[2048];
+    const rft__problem q = emulate_problem(p);
+    char text[4096];
     const rft__cuda_row *r = c->row;
     const int compute[] = {1, 4, 2, 3}; /* of RFT__CUDA_F32, TF32, F16, BF16 */
     snprintf(text, sizeof text,
              "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
              "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY 0\n"
-             "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M 0\n"
+             "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M %d\n"
              "#define RFT_SPLIT %d\n#define RFT_CLUSTER 1\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
              "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
              p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, r->bm, r->bn, r->bk, r->warps,
-             c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
+             c->m, c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
              p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
+    rft__text t = {text, sizeof text, strlen(text)};
+    if (r->family->text != NULL) {
+        r->family->text(&q, c, &t);
+    }
     emulate_write(dir, "config.h", text);
 }
 
@@ -225,7 +232,7 @@ static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t
 }
 
 /* Runs p (y in f32) with the config; what: for messages. */
-static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const char *what) {
+__attribute__((unused)) static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const char *what) {
     static const rft__cuda_facts facts = {.arch = 80, .sms = 4, .shared_block = 232448, .shared_sm = 233472, .l2 = 1 << 20,
                                           .read_bps = 1e12, .l2_bps = 2e12, .flops_16 = 1e14, .flops_tf32 = 5e13, .flops_f32 = 1e13};
     const rft__problem q = emulate_problem(p);

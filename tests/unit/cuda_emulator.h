@@ -163,6 +163,8 @@ static void copies_done(int pending) {
 }
 #define RFT_CP_ASYNC_WAIT(pending) copies_done(pending)
 
+#include "cuda_emulator_warp.h"
+
 /* ---- convert.cuh ---- */
 
 enum { RFT_TYPE_F32 = 1, RFT_TYPE_F16 = 2, RFT_TYPE_BF16 = 3 };
