@@ -21,6 +21,8 @@ static float __shfl_down_sync(unsigned mask, float v, int distance) {
     return mask == ~0u ? shuffle_float(v, lane_of() + distance) : NAN;
 }
 
+RFT_FN bool rft__elect(void) { return lane_of() == 0; }
+
 /* ---- loads ---- */
 
 RFT_FN uint4 rft__load16(const void *p) {

@@ -132,6 +132,18 @@ RFT_FN void rft__cp_async_commit(void) { asm volatile("cp.async.commit_group;" :
 #define RFT_CP_ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
 #if RFT_HOPPER
+/* True in one lane of a converged warp; the compiler sees that it is one. */
+RFT_FN bool rft__elect(void) {
+    unsigned elected;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "elect.sync _|p, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+
 /* ---- mbarrier; `barrier` is a shared address of 8 bytes ---- */
 
 RFT_FN void rft__mbarrier_init(unsigned barrier, int arrivals) {

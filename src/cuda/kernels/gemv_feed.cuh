@@ -82,18 +82,20 @@ RFT_FN void feed_await(const feed *f, int stage) {
     }
 }
 
-/* Lane r asks for row r. The warp has read this stage: the meeting of lanes comes before what overwrites it. */
+/* One lane asks for all rows. The warp has read this stage: the meeting of lanes comes before what overwrites it. */
 RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     const int chunks = min(f->end - c->chunk, (int)STEP_CHUNKS), rows = (RFT_GLU ? 2 : 1) * min(c->columns, (int)COLUMNS);
     const unsigned barrier = f->barriers + 8 * stage, bytes = chunks * CHUNK_BYTES;
+    const unsigned to = rft__shared(f->ring) + stage * STAGE_BYTES;
     __syncwarp();
-    if (f->lane == 0) {
+    if (rft__elect()) {
         rft__mbarrier_expect(barrier, rows * bytes);
-    }
-    __syncwarp();
-    if (f->lane < ROWS && row_exists(c, f->lane)) {
-        const unsigned to = rft__shared(f->ring) + stage * STAGE_BYTES + f->lane * (LINES * LINE_BYTES);
-        rft__bulk_load(to, c->at + row_offset(f, f->lane), bytes, barrier, f->policy);
+        RFT_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            if (row_exists(c, r)) {
+                rft__bulk_load(to + r * (LINES * LINE_BYTES), c->at + row_offset(f, r), bytes, barrier, f->policy);
+            }
+        }
     }
 }
 

@@ -20,18 +20,6 @@
 #define RFT_WGMMA_B_MN 0
 #endif
 
-/* True in one lane of a converged warp; the compiler sees that it is one. */
-RFT_FN bool rft__elect(void) {
-    unsigned elected;
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "elect.sync _|p, 0xffffffff;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}"
-                 : "=r"(elected));
-    return elected != 0;
-}
-
 /* Registers a thread, for the whole warpgroup: n is literal, a multiple of 8 in 24..256. */
 #define RFT_REGISTERS_RAISE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n))
 #define RFT_REGISTERS_LOWER(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n))
