@@ -28,7 +28,7 @@
 typedef bool emulator_launch_fn(const rft__cuda_args *args, const unsigned grid[3], unsigned block);
 
 typedef struct emulated { /* a kernel compiled for the CPU */
-    char dir[64];
+    char dir[128];
     void *library;
     emulator_launch_fn *launch;
     int *conflicts;
@@ -98,9 +98,10 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
 static bool emulate_have_compiler(void) { return system("cc --version > /dev/null 2>&1") == 0; }
 
 static void emulate_open(emulated *e, const char *source, const char *entry, const product *p, const rft__cuda_config *c) {
-    char command[512], library[128];
+    char command[1024], library[160];
     const char *kernel = NULL;
-    snprintf(e->dir, sizeof e->dir, "/tmp/rft_emulate_XXXXXX");
+    const char *const tmp = getenv("TMPDIR");
+    snprintf(e->dir, sizeof e->dir, "%s/rft_emulate_XXXXXX", tmp != NULL ? tmp : "/tmp");
     assert_non_null(mkdtemp(e->dir));
     snprintf(command, sizeof command, "mkdir %s/epilogue", e->dir);
     assert_int_equal(system(command), 0);
@@ -128,7 +129,7 @@ static void emulate_open(emulated *e, const char *source, const char *entry, con
 }
 
 static void emulate_close(emulated *e) {
-    char command[128];
+    char command[160];
     dlclose(e->library);
     snprintf(command, sizeof command, "rm -r %s", e->dir);
     assert_int_equal(system(command), 0);

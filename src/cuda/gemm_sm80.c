@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_sm80.c - host half of kernels/gemm_sm80.cu: mma.sync tiles from sm_80 on. Three configs a row: runs of x and w that lie on
+ * 16 bytes, on 4, or anywhere; a plan keeps the last beside the faster ones. Called through rft__cuda_gemm_sm80.
+ * Bits depend on neither m nor the tile: each element adds the same blocks of k in the same order.
+ */
+#include "cuda/gemm_common.h"
+
+#include <stdio.h>
+
+enum { ALIGNMENT = 0 /* option */, MOST_STAGES = 8, BIG_STAGES = 4, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8 };
+
+static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
+
+static int stage_bytes(const rft__cuda_row *r) { return (r->bm + r->bn) * r->bk * rft__cuda_size(r->x); }
+
+/* A warp's rows and columns, as the kernel has them. */
+static int warp_m(const rft__cuda_row *r) { return r->bm >= 128 ? 64 : r->bm >= 32 ? 32 : 16; }
+static int warp_n(const rft__cuda_row *r) { return r->bn / (r->warps / (r->bm / warp_m(r))); }
+
+/* Blocks that an SM holds, by registers. */
+static int resident(const rft__cuda_row *r) {
+    const int sums = warp_m(r) * warp_n(r) / 32, registers = sums >= 128 ? 256 : sums >= 64 ? 216 : 168;
+    return 65536 / (registers * 32 * r->warps);
+}
+
+/* As many as all resident blocks may have, else as one may have; small tiles need more bytes on their way. */
+static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
+    const int most = r->bm >= 64 ? BIG_STAGES : MOST_STAGES, per_block = 1024; /* the system's own */
+    const int shared = (int)rft__min(f->shared_sm / resident(r) - per_block, f->shared_block);
+    const int beside = (int)rft__min(shared / stage_bytes(r), most);
+    return beside >= 3 ? beside : (int)rft__min(f->shared_block / stage_bytes(r), most);
+}
+
+static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
+                   char reason[RFT__CUDA_REASON]) {
+    (void)m;
+    const int stages = stages_of(f, row), size = rft__cuda_size(p->x);
+    int n = 0;
+    if (stages < 2) {
+        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row),
+                 f->shared_block);
+        return 0;
+    }
+    for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
+        if (align == size || rft__cuda_halves_aligned(p, align)) {
+            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align}};
+        }
+    }
+    return n;
+}
+
+/* Of the rate of mma.sync: the fewer sums a warp has, the more of its time goes to ldmatrix. */
+static double share(const rft__cuda_row *r) {
+    const int sums = warp_m(r) * warp_n(r);
+    return sums >= 64 * 64 ? 0.8 : sums >= 64 * 32 ? 0.68 : sums >= 32 * 32 ? 0.5 : 0.35;
+}
+
+/* mma.sync reaches about 0.62 of wgmma's rate on Hopper. Mixed 16-bit pairs take tf32 instructions. */
+static double rate_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
+    const double peak = r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16;
+    return peak * (f->arch == 90 ? 0.75 : 1.0) * share(r) / f->sms;
+}
+
+static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const rft__cuda_row *r = c->row;
+    const rft__tiles t = rft__cuda_tiles(p, r, m);
+    const int align = c->option[ALIGNMENT], by_shared = f->shared_sm / (stage_bytes(r) * c->stages + 1024);
+    const int blocks = (int)rft__max(1, rft__min(resident(r), by_shared));
+    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, work = 2.0 * r->bm * r->bn * r->bk / rate_of(f, r) * slower;
+    const double steps = (double)(rft__ceil_div(p->w.k, r->bk) + c->stages + 1);
+    const double busy = rft__cuda_waves(t.count, f->sms, blocks, steps, work, LATENCY * slower / (c->stages - 1));
+    const double l2 = (double)t.count * (r->bm + r->bn) * (double)p->w.k * rft__cuda_size(r->x) / f->l2_bps;
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps, moved = memory > l2 ? memory : l2;
+    return 2e-6 + (busy > moved ? busy : moved);
+}
+
+static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
+
+static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
+    (void)f;
+    const rft__cuda_row *r = c->row;
+    const rft__tiles t = rft__cuda_tiles(p, r, m);
+    const int ring = stage_bytes(r) * c->stages, out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
+    *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
+                            .block = 32 * (unsigned)r->warps,
+                            .cluster = 1,
+                            .shared = (unsigned)rft__max(ring, out),
+                            .number = {(int)t.m, (int)t.n, RASTER_GROUP}};
+}
+
+static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
+    const int align = c->option[ALIGNMENT];
+    if (a->k == 0 || align <= rft__cuda_size(p->x)) {
+        return NULL;
+    }
+    if (!rft__cuda_runs_aligned(a->x, a->ldx, a->x_batch_stride, p->x, align)) {
+        return align == 16 ? "x, ldx and its batch stride must be multiples of 16 bytes"
+                           : "x, ldx and its batch stride must be multiples of 4 bytes";
+    }
+    if (!rft__cuda_runs_aligned(a->w, a->ldw, a->w_batch_stride, p->w.elem, align)) {
+        return align == 16 ? "w, ldw and its batch stride must be multiples of 16 bytes"
+                           : "w, ldw and its batch stride must be multiples of 4 bytes";
+    }
+    return NULL;
+}
+
+const rft__cuda_family rft__cuda_gemm_sm80 = {
+    .name = "gemm_sm80",
+    .source = "gemm_sm80.cu",
+    .configs = configs,
+    .seconds = seconds,
+    .text = text,
+    .launch = launch,
+    .unsuited = unsuited,
+};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_sm80.cu - Y = X * W^T with mma.sync, from sm_80 on: cp.async ring in shared memory, ldmatrix, f32 sums.
+ *
+ *     block 128 x 256, 8 warps        warp 64 x 64, a step of 32 bytes of k: 4 + 4 ldmatrix.x4, 32 mma
+ *        n: 4 x 64                       k
+ *      +--+--+--+--+                   +--+--+--+--+ stage: rows of RFT_BK k, chunks of 16 bytes swizzled;
+ *   m: |  |  |  |  |                   |  |  |  |  | RFT_STAGES of them, all but one on their way
+ *   2 x+--+--+--+--+                   +--+--+--+--+
+ *   64 |  |  |  |  |      bytes of shared memory a step and block: (BM + BN) * 32 written once, 8 warps * 4096 read, for
+ *      +--+--+--+--+      2 * BM * BN * 16 FLOPs of 16-bit types (8 of tf32)
+ *
+ * bf16 and f16 pairs multiply as they are. f32 is rounded to tf32 in registers. f16 with bf16 multiplies as tf32, which holds
+ * both exactly: a word of 2 k becomes two words of 1 k, so that the k of a step are permuted, alike for x and w.
+ * MN-contiguous operands stay so in shared memory: ldmatrix.trans turns 16-bit ones, f32 is read word by word.
+ * RFT_OPTION0: alignment of runs of x and w: 16: one copy a chunk; 4: four; less: plain loads. RFT_GLU 1: rows of the gate and
+ * up halves alternate in a tile every 8 columns.
+ * Sums leave through a warp's own part of shared memory, 16 rows at a time, to spans of 8 columns.
+ * Registers (128 x 256, sm_90): 128 sums, 64 fragments of this step and the next.
+ */
+#include "config.h"
+
+#include "convert.cuh"
+#include "cuda_args.h"
+#include "device.cuh"
+#include "epilogue.cuh"
+#include "gemm_sm80_layout.h"
+#include "gemm_tile.h"
+#include "mma.cuh"
+
+#define THREADS (32 * RFT_WARPS)
+#define SIZE (RFT_X_TYPE == 1 ? 4 : 2) /* of an element, of x and w alike */
+#define PER (16 / SIZE)                /* elements of a chunk */
+#define X_CHUNKS ((RFT_X_MN ? RFT_BM : RFT_BK) / PER) /* of a stored row */
+#define W_CHUNKS ((RFT_W_MN ? RFT_BN : RFT_BK) / PER)
+#define X_LOADS (RFT_BM * RFT_BK / PER / THREADS) /* of a thread and stage */
+#define W_LOADS (RFT_BN * RFT_BK / PER / THREADS)
+#define X_BYTES (RFT_BM * RFT_BK * SIZE)
+#define STAGE_BYTES ((RFT_BM + RFT_BN) * RFT_BK * SIZE)
+#define STEPS (RFT_BK * SIZE / 32) /* of 32 bytes of k in a stage */
+#define WM (RFT_BM >= 128 ? 64 : RFT_BM >= 32 ? 32 : 16)
+#define WARPS_M (RFT_BM / WM)
+#define WARPS_N (RFT_WARPS / WARPS_M)
+#define WN (RFT_BN / WARPS_N)
+#define MI (WM / 16)
+#define NJ (WN / 8)
+#define PITCH (WN + 8) /* floats of a row of sums on its way out: 8 banks more than the row before */
+#define X_WORDS (RFT_X_MN && SIZE == 4)
+#define W_WORDS (RFT_W_MN && SIZE == 4)
+
+extern __shared__ __align__(1024) unsigned char shared_bytes[];
+
+/* ---- global to shared ---- */
+
+typedef struct side {  /* a thread's chunks of one operand */
+    const char *at;    /* the first one, of the next stage */
+    long long apart;   /* bytes from one to the next */
+    long long forward; /* bytes from a stage to the next */
+    long long up;      /* bytes from a gate row to its up row */
+    int rows;          /* K-contiguous: rows of the operand from the first one's on; MN-contiguous: bytes of a chunk that exist */
+    int left;          /* k from the first one's on that no stage has yet taken */
+} side;
+
+#define X_SIDE X_LOADS, X_CHUNKS, RFT_X_MN, 0, X_WORDS
+#define W_SIDE W_LOADS, W_CHUNKS, RFT_W_MN, RFT_GLU == 1, W_WORDS
+
+RFT_FN int clamp_bytes(int elements) { return elements <= 0 ? 0 : elements >= PER ? 16 : elements * SIZE; }
+
+/* Where a thread's first chunk lies in the tile. */
+RFT_FN int first_row(int chunks) { return (int)threadIdx.x / chunks; }
+RFT_FN int first_chunk(int chunks) { return (int)threadIdx.x % chunks; }
+
+/* Rows of the operand, in its half, between a thread's chunk 0 and chunk i. */
+RFT_FN int rows_apart(int i, int chunks, int halves) { return halves ? rft__sm80_half_row(i * (THREADS / chunks)) : i * (THREADS / chunks); }
+
+/* first: the operand's row behind row 0 of the tile, in its half; rows: of the operand or half. */
+RFT_FN void side_open(side *s, int chunks, int mn, int halves, const void *base, long long batch_offset, long long ld, int first,
+                      int rows, int k) {
+    const int row = first_row(chunks), chunk = first_chunk(chunks);
+    const int column = mn ? chunk * PER : row, k0 = mn ? row : chunk * PER; /* of the tile, along M or N, and along k */
+    const int line = first + (halves ? rft__sm80_half_row(column) : column);
+    s->up = halves ? rows * (mn ? 1 : ld) * SIZE : 0;
+    s->at = (const char *)base + (batch_offset + (mn ? k0 * ld + line : line * ld + k0)) * SIZE;
+    s->at += halves && rft__sm80_is_up(column) ? s->up : 0;
+    s->apart = ld * SIZE;
+    s->forward = (mn ? ld : 1) * (RFT_BK * SIZE);
+    s->rows = mn ? clamp_bytes(rows - line) : rows - line;
+    s->left = k - k0;
+}
+
+/* The first `bytes` of a chunk; the others become 0. */
+RFT_FN void chunk_load(unsigned to, const char *from, int bytes) {
+    if (RFT_OPTION0 == 16) {
+        rft__cp_async16(to, from, bytes);
+    } else if (RFT_OPTION0 == 4) {
+        RFT_UNROLL
+        for (int i = 0; i < 16; i += 4) {
+            RFT_CP_ASYNC(to + (unsigned)i, from + i, 4, bytes <= i ? 0 : bytes - i < 4 ? bytes - i : 4);
+        }
+    } else {
+        unsigned word[4] = {0, 0, 0, 0};
+        RFT_UNROLL
+        for (int i = 0; i < 8; i++) {
+            word[i / 2] |= 2 * i < bytes ? (unsigned)((const unsigned short *)from)[i] << i % 2 * 16 : 0u;
+        }
+        *(uint4 *)(shared_bytes + to - rft__shared(shared_bytes)) = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+}
+
+/* Sends the chunks of one stage to the tile at `tile` and moves on by one stage. */
+RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int words, unsigned tile) {
+    const int along = clamp_bytes(s->left);
+    RFT_UNROLL
+    for (int i = 0; i < loads; i++) {
+        const int apart = i * (THREADS / chunks), down = mn ? apart : rows_apart(i, chunks, halves);
+        const int bytes = mn ? (apart < s->left ? s->rows : 0) : (down < s->rows ? along : 0);
+        const char *from = s->at + down * s->apart + (!mn && halves && apart / 8 % 2 ? s->up : 0);
+        chunk_load(tile + (unsigned)rft__sm80_offset(first_row(chunks) + apart, first_chunk(chunks), chunks, words), from, bytes);
+    }
+    s->at += s->forward;
+    s->left -= RFT_BK;
+}
+
+/* ---- shared to registers ---- */
+
+typedef struct fragments { /* of one step: 32 bytes of k */
+    unsigned x[MI][4], w[NJ / 2][4];
+} fragments;
+
+/* 16 rows of an operand: for x one fragment of 16 x k, for w two of k x 8. */
+RFT_FN void block_load(unsigned r[4], unsigned tile, int row, int step, int chunks, int mn, int is_w) {
+    const rft__sm80_lane at = rft__sm80_lane_at((int)threadIdx.x % 32, is_w != mn);
+    if (mn) {
+        rft__ldmatrix4_trans(r, tile + (unsigned)rft__sm80_offset(16 * step + at.row, row / 8 + at.chunk, chunks, 0));
+    } else {
+        rft__ldmatrix4(r, tile + (unsigned)rft__sm80_offset(row + at.row, 2 * step + at.chunk, chunks, 0));
+    }
+}
+
+/* The same from f32 rows along M or N. */
+RFT_FN void block_load_words(unsigned r[4], unsigned tile, int row, int step, int chunks, int is_w) {
+    const int lane = (int)threadIdx.x % 32;
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int k = 8 * step + lane % 4 + 4 * (is_w ? i % 2 : i / 2), column = row + lane / 4 + 8 * (is_w ? i / 2 : i % 2);
+        const unsigned at = tile - rft__shared(shared_bytes) + (unsigned)rft__sm80_offset(k, column / 4, chunks, 1);
+        r[i] = *(const unsigned *)(shared_bytes + at + column % 4 * 4);
+    }
+}
+
+RFT_FN void fragments_load(fragments *f, unsigned stage, int m, int n, int step) {
+    RFT_UNROLL
+    for (int i = 0; i < MI; i++) {
+        if (X_WORDS) {
+            block_load_words(f->x[i], stage, m + 16 * i, step, X_CHUNKS, 0);
+        } else {
+            block_load(f->x[i], stage, m + 16 * i, step, X_CHUNKS, RFT_X_MN, 0);
+        }
+    }
+    RFT_UNROLL
+    for (int j = 0; j < NJ / 2; j++) {
+        if (W_WORDS) {
+            block_load_words(f->w[j], stage + X_BYTES, n + 16 * j, step, W_CHUNKS, 1);
+        } else {
+            block_load(f->w[j], stage + X_BYTES, n + 16 * j, step, W_CHUNKS, RFT_W_MN, 1);
+        }
+    }
+}
+
+/* ---- products ---- */
+
+RFT_FN void round_all(unsigned (*block)[4], int count) {
+    RFT_UNROLL
+    for (int i = 0; i < 4 * count; i++) {
+        block[i / 4][i % 4] = rft__round_tf32(__uint_as_float(block[i / 4][i % 4]));
+    }
+}
+
+/* Two words of 2 k each, of rows 8 apart or of one row, as 4 words of 1 k: low halves, then high. */
+RFT_FN void widen_two(unsigned *out, int type, unsigned first, unsigned second) {
+    out[0] = __float_as_uint(rft__widen_low(type, first)), out[1] = __float_as_uint(rft__widen_low(type, second));
+    out[2] = __float_as_uint(rft__widen_high(type, first)), out[3] = __float_as_uint(rft__widen_high(type, second));
+}
+
+/* 16 k of f16 times 16 k of bf16 as twice 8 k of tf32. */
+RFT_FN void multiply_mixed(float d[4], const unsigned x[4], const unsigned w[2]) {
+    RFT_UNROLL
+    for (int half = 0; half < 2; half++) {
+        unsigned a[4], b[2];
+        widen_two(a, RFT_X_TYPE, x[2 * half], x[2 * half + 1]);
+        b[0] = __float_as_uint(rft__widen_low(RFT_W_TYPE, w[half])), b[1] = __float_as_uint(rft__widen_high(RFT_W_TYPE, w[half]));
+        rft__mma_tf32(d, a, b);
+    }
+}
+
+RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
+    if (SIZE == 4) {
+        round_all(f->x, MI);
+        round_all(f->w, NJ / 2);
+    }
+    RFT_UNROLL
+    for (int i = 0; i < MI; i++) {
+        RFT_UNROLL
+        for (int j = 0; j < NJ; j++) {
+            const unsigned *const w = f->w[j / 2] + j % 2 * 2;
+            if (SIZE == 4) {
+                rft__mma_tf32(sum[i][j], f->x[i], w);
+            } else if (RFT_COMPUTE_TYPE == 4) {
+                multiply_mixed(sum[i][j], f->x[i], w);
+            } else if (RFT_COMPUTE_TYPE == 3) {
+                rft__mma_bf16(sum[i][j], f->x[i], w);
+            } else {
+                rft__mma_f16(sum[i][j], f->x[i], w);
+            }
+        }
+    }
+}
+
+/* The sums of one tile whose first stages are on their way; m, n: the warp's place in it. */
+RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, int m, int n) {
+    const unsigned ring = rft__shared(shared_bytes);
+    fragments f[2];
+    RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
+    __syncthreads();
+    fragments_load(&f[0], ring, m, n, 0);
+    int here = 0;
+#pragma unroll 1
+    for (int stage = 0; stage < stages; stage++) {
+        const int there = here + 1 < RFT_STAGES ? here + 1 : 0;
+        RFT_UNROLL
+        for (int step = 0; step < STEPS; step++) {
+            const int last = step + 1 == STEPS;
+            if (last) { /* the next stage is there for all, and all have read the last of this one */
+                RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
+                __syncthreads();
+            }
+            fragments_load(&f[(step + 1) % 2], ring + (unsigned)((last ? there : here) * STAGE_BYTES), m, n, last ? 0 : step + 1);
+            if (step == 0) { /* over the stage before this one */
+                const unsigned free = ring + (unsigned)((here > 0 ? here - 1 : RFT_STAGES - 1) * STAGE_BYTES);
+                if (stage + RFT_STAGES - 1 < stages) {
+                    side_load(x, X_SIDE, free);
+                    side_load(w, W_SIDE, free + X_BYTES);
+                }
+                rft__cp_async_commit();
+            }
+            multiply(sum, &f[step % 2]);
+        }
+        here = there;
+    }
+    RFT_CP_ASYNC_WAIT(0);
+    __syncthreads();
+}
+
+/* ---- out ---- */
+
+/* 8 columns of y at column c of a row of sums, from 8 of them or from 8 pairs. */
+RFT_FN void span_finish(const rft__cuda_args *a, int batch, int m, int n, const float *row) {
+    const int n_out = RFT_GLU ? a->n / 2 : a->n;
+    float v[8], up[8];
+    RFT_UNROLL
+    for (int i = 0; i < 8; i++) {
+        v[i] = row[RFT_GLU == 2 ? 2 * i : i];
+        up[i] = RFT_GLU == 2 ? row[2 * i + 1] : RFT_GLU ? row[8 + i] : 0.0f;
+    }
+    rft__finish_span(a, batch, m, n, v, up, 8, n_out - n < 8 ? n_out - n : 8);
+}
+
+/* 16 rows at a time at the place of the first, so that the epilogue is in the text once; m, n: the warp's first sum. */
+RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum)[NJ][4]) {
+    const int lane = (int)threadIdx.x % 32, width = RFT_GLU ? 16 : 8, spans = WN / width;
+    float *const out = (float *)shared_bytes + (int)threadIdx.x / 32 * 16 * PITCH;
+#pragma unroll 1
+    for (int i = 0; i < MI; i++) {
+        RFT_UNROLL
+        for (int j = 0; j < NJ; j++) {
+            float *const at = out + lane / 4 * PITCH + 8 * j + lane % 4 * 2;
+            at[0] = sum[0][j][0], at[1] = sum[0][j][1];
+            at[8 * PITCH] = sum[0][j][2], at[8 * PITCH + 1] = sum[0][j][3];
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (int s = lane; s < 16 * spans; s += 32) {
+            const int row = s / spans, c = s % spans * width, column = RFT_GLU ? (n + c) / 2 : n + c;
+            if (m + 16 * i + row < a->m && column < (RFT_GLU ? a->n / 2 : a->n)) {
+                span_finish(a, batch, m + 16 * i + row, column, out + row * PITCH + c);
+            }
+        }
+        __syncwarp();
+        RFT_UNROLL
+        for (int j = 0; j < (MI - 1) * NJ * 4; j++) {
+            sum[j / (NJ * 4)][j / 4 % NJ][j % 4] = sum[j / (NJ * 4) + 1][j / 4 % NJ][j % 4];
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
+    const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M * WN;
+    const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
+    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + RFT_BK - 1) / RFT_BK;
+    const unsigned ring = rft__shared(shared_bytes);
+    rft__pdl_launch();
+    for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
+        float sum[MI][NJ][4] = {};
+        side x, w;
+        side_open(&x, X_CHUNKS, RFT_X_MN, 0, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, args.k);
+        side_open(&w, W_CHUNKS, RFT_W_MN, RFT_GLU == 1, args.w, batch * args.w_batch_stride, args.ldw, RFT_GLU == 1 ? n0 / 2 : n0,
+                  RFT_GLU == 1 ? args.n / 2 : args.n, args.k);
+        if (!RFT_W_EARLY) {
+            rft__pdl_wait();
+        }
+        RFT_UNROLL
+        for (int s = 0; s < RFT_STAGES - 1; s++) {
+            if (s < stages) {
+                side_load(&w, W_SIDE, ring + (unsigned)(s * STAGE_BYTES + X_BYTES));
+            }
+        }
+        if (RFT_W_EARLY) {
+            rft__pdl_wait();
+        }
+        RFT_UNROLL
+        for (int s = 0; s < RFT_STAGES - 1; s++) {
+            if (s < stages) {
+                side_load(&x, X_SIDE, ring + (unsigned)(s * STAGE_BYTES));
+            }
+            rft__cp_async_commit();
+        }
+        tile_sums(sum, &x, &w, stages, m, n);
+        finish(&args, batch, m0 + m, n0 + n, sum);
+        __syncthreads();
+    }
+}

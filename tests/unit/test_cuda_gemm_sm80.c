@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_cuda_gemm_sm80.c - the mma.sync GEMM: its swizzle is a permutation without bank conflicts, gate and up rows meet, stages fit
+ * each device, and its text, run on the CPU, gives exact sums at every ragged edge, order, alignment and pairing.
+ */
+#include "cuda_emulate.h"
+
+#include "cuda/kernels/gemm_sm80_layout.h"
+
+/* ---- layout ---- */
+
+static void chunks_are_permuted(void **state) {
+    (void)state;
+    static unsigned char seen[256 * 64];
+    for (int words = 0; words < 2; words++) {
+        for (int chunks = 2; chunks <= 64; chunks *= 2) {
+            for (int rows = 16; rows <= 256 && rows * chunks <= 256 * 64; rows *= 2) {
+                memset(seen, 0, sizeof seen);
+                for (int i = 0; i < rows * chunks; i++) {
+                    const int at = rft__sm80_offset(i / chunks, i % chunks, chunks, words);
+                    assert_true(at % 16 == 0 && 0 <= at && at < rows * chunks * 16);
+                    assert_int_equal(seen[at / 16]++, 0);
+                }
+            }
+        }
+    }
+}
+
+/* The 8 rows of one matrix of ldmatrix. */
+static void matrices_meet_all_banks(void **state) {
+    (void)state;
+    for (int chunks = 2; chunks <= 64; chunks *= 2) {
+        for (int row = 0; row < 64; row += 8) {
+            for (int chunk = 0; chunk < chunks; chunk++) {
+                unsigned banks = 0;
+                for (int i = 0; i < 8; i++) {
+                    banks |= 1u << rft__sm80_offset(row + i, chunk, chunks, 0) / 16 % 8;
+                }
+                assert_int_equal(banks, 0xff);
+            }
+        }
+    }
+}
+
+/* f32 along M or N: 4 rows of k by 8 neighbours, one word a lane. */
+static void words_meet_all_banks(void **state) {
+    (void)state;
+    for (int chunks = 4; chunks <= 64; chunks *= 2) {
+        for (int k = 0; k < 32; k += 4) {
+            for (int first = 0; first < 4 * chunks; first += 8) {
+                unsigned banks = 0;
+                for (int lane = 0; lane < 32; lane++) {
+                    const int column = first + lane / 4;
+                    banks |= 1u << (rft__sm80_offset(k + lane % 4, column / 4, chunks, 1) / 4 + column % 4) % 32;
+                }
+                assert_int_equal(banks, 0xffffffffu);
+            }
+        }
+    }
+}
+
+static void lanes_name_each_row_once(void **state) {
+    (void)state;
+    for (int across = 0; across < 2; across++) {
+        unsigned seen = 0;
+        for (int lane = 0; lane < 32; lane++) {
+            const rft__sm80_lane at = rft__sm80_lane_at(lane, across);
+            seen |= 1u << (at.row * 2 + at.chunk);
+        }
+        assert_int_equal(seen, 0xffffffffu);
+    }
+}
+
+static void gate_and_up_are_neighbours(void **state) {
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        const int other = c ^ 8;
+        assert_int_equal(rft__sm80_half_row(c), rft__sm80_half_row(other));
+        assert_int_not_equal(rft__sm80_is_up(c), rft__sm80_is_up(other));
+    }
+}
+
+/* ---- host half ---- */
+
+#define ROW(x, compute, bm, bn, bk, warps) {#compute " " #bm "x" #bn, &rft__cuda_gemm_sm80, x, x, compute, bm, bn, bk, warps, 80, 1, 0}
+
+static const rft__cuda_row rows[] = {
+    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 128, 32, 4), ROW(RFT_F16, RFT__CUDA_F16, 64, 64, 64, 4),
+    ROW(RFT_F16, RFT__CUDA_F16, 16, 128, 64, 4),    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 64, 64, 4),
+    ROW(RFT_F32, RFT__CUDA_TF32, 64, 64, 32, 4),    ROW(RFT_F32, RFT__CUDA_TF32, 32, 128, 32, 4),
+    {"mixed 32x128", &rft__cuda_gemm_sm80, RFT_F16, RFT_BF16, RFT__CUDA_TF32, 32, 128, 64, 4, 80, 1, 0},
+    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 256, 64, 8), ROW(RFT_F32, RFT__CUDA_TF32, 256, 128, 32, 8),
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static void run(const rft__cuda_row *r, product p, int align) {
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align}};
+    p.x = r->x, p.w = r->w, p.y = RFT_F32;
+    emulate_product(&rft__cuda_gemm_sm80, &p, &c, r->name);
+}
+
+static void small_rows(const rft__cuda_row *r, int order) {
+    const bool x_mn = order & 1, w_mn = order >> 1;
+    const int odd = r->x == RFT_F32 ? 4 : 2;
+    run(r, (product){.m = r->bm + 5, .n = r->bn + 10, .k = 3 * r->bk + 5, .batch = 1, .x_mn = x_mn, .w_mn = w_mn}, 16);
+    switch (order) {
+    case 0:
+        run(r, (product){.m = r->bm - 7, .n = 67, .k = r->bk + 11, .batch = 2, .x_mn = x_mn, .w_mn = w_mn, .pad = 1, .offset = 1}, odd);
+        break;
+    case 1:
+        run(r, (product){.m = 9, .n = 192, .k = r->bk - 8, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_HALVES}, 16);
+        break;
+    case 2:
+        run(r, (product){.m = 13, .n = 144, .k = r->bk * 2 + 2, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_HALVES}, 16);
+        break;
+    default:
+        run(r, (product){.m = 2, .n = 134, .k = r->bk, .batch = 2, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_INTERLEAVED}, 4);
+    }
+}
+
+static void every_order_and_edge(void **state) {
+    (void)state;
+    if (!emulate_have_compiler()) {
+        print_message("no cc here: the kernel's text is not run\n");
+        skip();
+    }
+    for (int i = 0; i < ROWS - 2; i++) {
+        for (int order = 0; order < 4; order++) {
+            small_rows(&rows[i], order);
+        }
+    }
+}
+
+static void large_tiles(void **state) {
+    (void)state;
+    if (!emulate_have_compiler()) {
+        skip();
+    }
+    run(&rows[ROWS - 2], (product){.m = 123, .n = 244, .k = 100, .batch = 1, .w_mn = true}, 16);
+    run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 41, .batch = 1, .x_mn = true}, 16);
+}
+
+static void no_k_is_zero(void **state) {
+    (void)state;
+    if (emulate_have_compiler()) {
+        run(&rows[0], (product){.m = 9, .n = 17, .k = 0, .batch = 1}, 16);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_are_permuted),
+        cmocka_unit_test(matrices_meet_all_banks),
+        cmocka_unit_test(words_meet_all_banks),
+        cmocka_unit_test(lanes_name_each_row_once),
+        cmocka_unit_test(gate_and_up_are_neighbours),
+        cmocka_unit_test(every_order_and_edge),
+        cmocka_unit_test(large_tiles),
+        cmocka_unit_test(no_k_is_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
