@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda_emulator_sm90.h - clusters of Hopper's blocks as fibers of one CPU thread: the text of a kernel with TMA, mbarriers, wgmma
+ * and distributed shared memory runs where no GPU is. Compiled by cc in front of the kernel's text in place of device.cuh and
+ * hopper.cuh. Fibers take turns in random order; copies and remote stores arrive late and in random order, and what they will
+ * overwrite is NaN from when they are issued; wgmma reads shared memory as late as its wait allows.
+ * Faults: a barrier that is arrived at too often, an address off its alignment, X loaded before the wait for the kernel before,
+ * a finished block that is written to. Not modelled: the memory order between barriers.
+ */
+#define RFT_DEVICE_CUH
+#define RFT_CUDA_KERNELS_HOPPER_CUH
+
+#include "cuda_args.h"
+#include "emulated_map.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define RFT_FN static inline
+#define RFT_UNROLL
+#define RFT_HOPPER 1
+#define __shared__
+#define __device__
+#define __global__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n)
+
+typedef struct uint3 {
+    unsigned x, y, z;
+} uint3;
+typedef struct uint2 {
+    unsigned x, y;
+} uint2;
+typedef struct uint4 {
+    unsigned x, y, z, w;
+} uint4;
+typedef struct float2 {
+    float x, y;
+} float2;
+
+enum {
+    BLOCKS_MOST = 8,
+    THREADS_MOST = 320,
+    WARPS_MOST = THREADS_MOST / 32,
+    STACK = 64 << 10,
+    SHARED = 232448,
+    LATE_MOST = 32768
+};
+enum { QUEUE = 64, NAMED = 16, STUCK = 4000 /* rounds without progress */ };
+
+typedef struct meeting {
+    int arrived, generation;
+} meeting;
+typedef struct mbarrier {
+    int count, pending;
+    long bytes;
+    unsigned phase;
+} mbarrier;
+
+typedef struct block {
+    unsigned char memory[SHARED] __attribute__((aligned(1024)));
+    mbarrier barrier[SHARED / 8];
+    meeting all, warp[WARPS_MOST], named[NAMED];
+    uint3 index;
+    unsigned rank;
+    int running;
+} block;
+
+typedef struct product {
+    float *d;
+    uint64_t a, b;
+    int n;
+} product; /* a wgmma that was issued */
+
+typedef struct fiber {
+    ucontext_t context;
+    uint3 thread;
+    block *block;
+    bool done, waited;
+    int generation; /* of the cluster's barrier, when this thread arrived */
+    int n_product, group_end[QUEUE], groups;
+    product product[QUEUE];
+} fiber;
+
+typedef struct late {        /* something under way */
+    const emulated_map *map; /* NULL: two floats */
+    int c[3];
+    float v[2];
+    block *to;
+    unsigned address, barrier;
+} late;
+
+static block blocks[BLOCKS_MOST];
+static fiber fibers[BLOCKS_MOST * THREADS_MOST];
+static late lates[LATE_MOST];
+static int n_late;
+static fiber *now;
+static ucontext_t scheduler;
+static uint3 gridDim, blockDim;
+static meeting cluster_meeting;
+static long progress;
+static uint64_t dice = 1;
+static uint32_t shown[BLOCKS_MOST][WARPS_MOST][32];
+int emulator_faults; /* read by the test */
+
+#define threadIdx (now->thread)
+#define blockIdx  (now->block->index)
+#define shared    (now->block->memory)
+
+static unsigned roll(unsigned n) {
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(dice >> 33) % n;
+}
+
+static void yield(void) { swapcontext(&now->context, &scheduler); }
+
+static void meet(meeting *m, int count) {
+    const int generation = m->generation;
+    if (++m->arrived == count) {
+        m->arrived = 0, m->generation++, progress++;
+    }
+    while (m->generation == generation) {
+        yield();
+    }
+}
+
+static int warp_of(void) { return (int)now->thread.x / 32; }
+static void __syncthreads(void) { meet(&now->block->all, (int)blockDim.x); }
+static void __syncwarp(void) { meet(&now->block->warp[warp_of()], 32); }
+
+static int __shfl_sync(unsigned mask, int value, int lane) {
+    (void)mask;
+    uint32_t *const words = shown[now->block->rank][warp_of()];
+    words[now->thread.x % 32] = (uint32_t)value;
+    __syncwarp();
+    const int read = (int)words[lane];
+    __syncwarp();
+    return read;
+}
+
+/* ---- numbers ---- */
+
+RFT_FN float2 make_float2(float x, float y) { return (float2){x, y}; }
+RFT_FN uint2 make_uint2(unsigned x, unsigned y) { return (uint2){x, y}; }
+RFT_FN uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return (uint4){x, y, z, w}; }
+RFT_FN unsigned __float_as_uint(float f) {
+    unsigned u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+RFT_FN float __uint_as_float(unsigned u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+RFT_FN unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
+RFT_FN float rft__widen_f16(unsigned bits) {
+    const int exponent = (int)(bits >> 10 & 31u), mantissa = (int)(bits & 1023u);
+    const float magnitude = exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
+    return exponent == 31 ? NAN : bits >> 15 & 1u ? -magnitude : magnitude;
+}
+RFT_FN unsigned rft__pair_bf16(float low, float high) {
+    return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+}
+RFT_FN unsigned rft__pair_f16(float low, float high) {
+    (void)low, (void)high;
+    emulator_faults++;
+    return 0;
+} /* tests store f32 */
+
+/* ---- mbarriers ---- */
+
+static void fault_unless(bool good) { emulator_faults += !good; }
+
+static mbarrier *barrier_at(block *b, unsigned address) {
+    fault_unless(address % 8 == 0 && b->running > 0);
+    return &b->barrier[address / 8];
+}
+
+static void barrier_step(mbarrier *b, int arrivals, long bytes) {
+    b->pending -= arrivals;
+    b->bytes += bytes;
+    fault_unless(b->pending >= 0 && b->count > 0);
+    if (b->pending == 0 && b->bytes == 0) {
+        b->pending = b->count, b->phase++, progress++;
+    }
+}
+
+RFT_FN void rft__mbarrier_init(unsigned address, int count) { *barrier_at(now->block, address) = (mbarrier){count, count, 0, 0}; }
+RFT_FN void rft__mbarrier_init_fence(void) {}
+RFT_FN void rft__mbarrier_arrive(unsigned address) { barrier_step(barrier_at(now->block, address), 1, 0); }
+RFT_FN void rft__mbarrier_expect(unsigned address, unsigned bytes) {
+    mbarrier *const b = barrier_at(now->block, address);
+    b->bytes += bytes;
+    barrier_step(b, 1, 0);
+}
+RFT_FN void rft__await(unsigned address, unsigned parity) {
+    while ((barrier_at(now->block, address)->phase & 1u) == parity) {
+        yield();
+    }
+}
+RFT_FN void rft__await_cluster(unsigned address, unsigned parity) { rft__await(address, parity); }
+RFT_FN void rft__mbarrier_free_at(unsigned address, unsigned rank) { barrier_step(barrier_at(&blocks[rank], address), 1, 0); }
+
+/* ---- block and cluster ---- */
+
+RFT_FN void rft__pdl_launch(void) {}
+RFT_FN void rft__pdl_wait(void) { now->waited = true; }
+RFT_FN unsigned rft__shared(const void *p) { return (unsigned)((const unsigned char *)p - now->block->memory); }
+RFT_FN void rft__bar_sync(int id, int threads) { meet(&now->block->named[id], threads); }
+RFT_FN unsigned rft__cluster_rank(void) { return now->block->rank; }
+RFT_FN void rft__cluster_arrive_relaxed(void) {
+    now->generation = cluster_meeting.generation;
+    if (++cluster_meeting.arrived == (int)(blockDim.x * RFT_CLUSTER)) {
+        cluster_meeting.arrived = 0, cluster_meeting.generation++, progress++;
+    }
+}
+RFT_FN void rft__cluster_wait(void) {
+    while (cluster_meeting.generation == now->generation) {
+        yield();
+    }
+}
+RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) { return rank << 24 | address; }
+
+static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) {
+    fault_unless(n_late < LATE_MOST && to->running > 0);
+    memset(to->memory + address, 0xff, (size_t)bytes);
+    late *const l = &lates[n_late < LATE_MOST ? n_late++ : 0];
+    *l = (late){.to = to, .address = address, .barrier = barrier};
+    return l;
+}
+
+RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned remote_barrier) {
+    fault_unless(remote % 8 == 0 && remote >> 24 == remote_barrier >> 24);
+    late *const l = add_late(&blocks[remote >> 24], remote & 0xffffffu, remote_barrier & 0xffffffu, 8);
+    l->v[0] = v0, l->v[1] = v1;
+}
+
+/* ---- TMA: a map's first word is the address of its description ---- */
+
+RFT_FN unsigned long long rft__policy_stream(void) { return 0; }
+RFT_FN unsigned long long rft__policy_keep(void) { return 0; }
+RFT_FN void rft__map_prefetch(const rft__cuda_map *map) { (void)map; }
+
+static int box_bytes(const emulated_map *m) { return (int)(m->box[0] * m->box[1] * m->size); }
+
+static void load_later(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, int rank, unsigned barrier) {
+    const emulated_map *const m = (const emulated_map *)(uintptr_t)map->word[0];
+    fault_unless(to % 1024 == 0 && m->rank == rank && (now->waited || (m->early && RFT_W_EARLY)));
+    late *const l = add_late(now->block, to, barrier, box_bytes(m));
+    l->map = m, l->c[0] = c0, l->c[1] = c1, l->c[2] = c2;
+}
+
+RFT_FN void rft__map_load2(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier, unsigned long long policy) {
+    (void)policy;
+    load_later(to, map, c0, c1, 0, 2, barrier);
+}
+RFT_FN void rft__map_load3(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, unsigned barrier,
+                           unsigned long long policy) {
+    (void)policy;
+    load_later(to, map, c0, c1, c2, 3, barrier);
+}
+
+/* One 16-byte piece of a box, elements outside of the tensor as zeros. */
+static void load_piece(const emulated_map *m, const late *l, unsigned row, unsigned piece, unsigned char *to) {
+    const unsigned per = 16 / m->size;
+    for (unsigned i = 0; i < per; i++) {
+        const int64_t c[3] = {l->c[0] + (int64_t)(piece * per + i), l->c[1] + (int64_t)row, l->c[2]};
+        bool inside = true;
+        for (int d = 0; d < m->rank; d++) {
+            inside = inside && c[d] >= 0 && (uint64_t)c[d] < m->dim[d];
+        }
+        const uint64_t offset =
+            (uint64_t)c[0] * m->size + (uint64_t)c[1] * m->stride[1] + (m->rank > 2 ? (uint64_t)c[2] * m->stride[2] : 0);
+        memset(to + i * m->size, 0, m->size);
+        if (inside) {
+            memcpy(to + i * m->size, (const unsigned char *)m->address + offset, m->size);
+        }
+    }
+}
+
+static void arrive_late(int i) {
+    const late l = lates[i];
+    lates[i] = lates[--n_late];
+    fault_unless(l.to->running > 0);
+    if (l.map == NULL) {
+        memcpy(l.to->memory + l.address, l.v, 8);
+        barrier_step(barrier_at(l.to, l.barrier), 0, -8);
+        return;
+    }
+    for (unsigned r = 0; r < l.map->box[1]; r++) {
+        for (unsigned piece = 0; piece < 8; piece++) {
+            load_piece(l.map, &l, r, piece, l.to->memory + l.address + r * 128 + (piece ^ (r & 7u)) * 16);
+        }
+    }
+    barrier_step(barrier_at(l.to, l.barrier), 0, -box_bytes(l.map));
+}
+
+/* ---- wgmma: K-major operands, rows of 128 bytes, swizzled ---- */
+
+static float operand_at(uint64_t descriptor, int row, int k) {
+    const unsigned size = RFT_X_TYPE == 1 ? 4 : 2, stride = (unsigned)(descriptor >> 32 & 0x3fffu) << 4;
+    const unsigned linear =
+        ((unsigned)(descriptor & 0x3fffu) << 4) + (unsigned)row / 8 * stride + (unsigned)row % 8 * 128 + (unsigned)k * size;
+    const unsigned char *const p = shared + (linear ^ ((linear >> 7 & 7u) << 4));
+    uint32_t bits = 0;
+    memcpy(&bits, p, size);
+    return RFT_X_TYPE == 1 ? __uint_as_float(bits) : RFT_X_TYPE == 3 ? __uint_as_float(bits << 16) : rft__widen_f16(bits);
+}
+
+static void multiply_now(const product *p) {
+    const int t = (int)now->thread.x % 128, depth = RFT_X_TYPE == 1 ? 8 : 16;
+    fault_unless(p->a >> 62 == 1 && p->b >> 62 == 1 && (p->a >> 49 & 7u) == 0);
+    for (int r = 0; r < p->n / 2; r++) {
+        double sum = p->d[r];
+        for (int k = 0; k < depth; k++) {
+            sum += (double)operand_at(p->a, t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, k) *
+                   (double)operand_at(p->b, r / 4 * 8 + t % 4 * 2 + r % 2, k);
+        }
+        p->d[r] = (float)sum;
+    }
+}
+
+static int wgmma_n;
+static void multiply_later(float *d, unsigned long long a, unsigned long long b, int accumulate) {
+    fault_unless(accumulate == 1 && now->n_product < QUEUE);
+    now->product[now->n_product++ % QUEUE] = (product){d, a, b, wgmma_n};
+}
+#define RFT_WGMMA_N(n) (wgmma_n = (n), multiply_later)
+
+RFT_FN void rft__wgmma_fence(void) {}
+RFT_FN void rft__wgmma_commit(void) { now->group_end[now->groups++] = now->n_product; }
+
+/* The oldest groups are done; a warp waits as one. */
+static void wgmma_wait(int pending) {
+    __syncwarp();
+    if (now->groups > pending) {
+        const int done = now->group_end[now->groups - pending - 1];
+        for (int i = 0; i < done; i++) {
+            multiply_now(&now->product[i]);
+        }
+        memmove(now->product, now->product + done, (size_t)(now->n_product - done) * sizeof(product));
+        for (int g = 0; g < pending; g++) {
+            now->group_end[g] = now->group_end[now->groups - pending + g] - done;
+        }
+        now->groups = pending, now->n_product -= done;
+    }
+    __syncwarp();
+}
+#define RFT_WGMMA_WAIT(pending) wgmma_wait(pending)
+
+/* ---- a launch ---- */
+
+static const rft__cuda_args *launch_args;
+static const rft__cuda_map *launch_maps;
+static void call_kernel(void);
+
+static void fiber_main(void) {
+    call_kernel();
+    now->done = true;
+    now->block->running--;
+    progress++;
+    swapcontext(&now->context, &scheduler);
+}
+
+static void start_cluster(unsigned first, char *stacks) {
+    memset(&cluster_meeting, 0, sizeof cluster_meeting);
+    n_late = 0;
+    for (unsigned b = 0; b < RFT_CLUSTER; b++) {
+        memset(&blocks[b], 0, sizeof blocks[b]);
+        memset(blocks[b].memory, 0xff, SHARED);
+        blocks[b].index.x = first + b, blocks[b].rank = b, blocks[b].running = (int)blockDim.x;
+        for (unsigned t = 0; t < blockDim.x; t++) {
+            const unsigned i = b * blockDim.x + t;
+            memset(&fibers[i], 0, sizeof fibers[i]);
+            fibers[i].thread.x = t, fibers[i].block = &blocks[b];
+            getcontext(&fibers[i].context);
+            fibers[i].context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+            fibers[i].context.uc_stack.ss_size = STACK;
+            makecontext(&fibers[i].context, fiber_main, 0);
+        }
+    }
+}
+
+/* Everybody's turn, from a random thread on, upwards or downwards; then some of what is under way arrives. */
+static int one_round(unsigned count) {
+    const unsigned from = roll(count), down = roll(2);
+    int left = 0;
+    for (unsigned i = 0; i < count; i++) {
+        now = &fibers[(from + (down ? count - i : i)) % count];
+        if (!now->done) {
+            swapcontext(&scheduler, &now->context);
+            left += !now->done;
+        }
+    }
+    for (int tries = n_late; tries > 0 && n_late > 0; tries--) {
+        if (roll(3) == 0) {
+            arrive_late((int)roll((unsigned)n_late));
+            progress++;
+        }
+    }
+    return left;
+}
+
+static bool run_cluster(void) {
+    int idle = 0;
+    for (int left = 1; left > 0;) {
+        const long before = progress;
+        left = one_round(blockDim.x * RFT_CLUSTER);
+        idle = progress == before ? idle + 1 : 0;
+        if (idle == STUCK) {
+            return false;
+        }
+    }
+    return n_late == 0;
+}
+
+/* Runs the grid; false: a cluster hung, or something was at fault. */
+bool emulator_launch(const rft__cuda_args *args, const rft__cuda_map maps[3], unsigned grid, unsigned threads, uint64_t seed) {
+    char *stacks = malloc((size_t)BLOCKS_MOST * THREADS_MOST * STACK);
+    bool ok = stacks != NULL && threads <= THREADS_MOST && grid % RFT_CLUSTER == 0;
+    launch_args = args, launch_maps = maps, blockDim.x = threads, gridDim.x = grid, dice = seed;
+    emulator_faults = 0;
+    for (unsigned first = 0; ok && first < grid; first += RFT_CLUSTER) {
+        start_cluster(first, stacks);
+        ok = run_cluster();
+    }
+    free(stacks);
+    return ok && emulator_faults == 0;
+}
