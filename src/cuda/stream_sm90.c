@@ -123,11 +123,13 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
 
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__cuda_row *const r = c->row;
+    const int64_t count = tiles(p, r), groups = clusters(f, p, c);
     (void)m;
-    *l = (rft__cuda_launch){.grid = {(unsigned)(clusters(f, p, c) * c->split), 1, 1},
+    *l = (rft__cuda_launch){.grid = {(unsigned)(groups * c->split), 1, 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = (unsigned)c->split,
-                            .shared = (unsigned)rft__stream_shared_bytes(r->bm, r->bn, c->option[CHUNKS], c->stages)};
+                            .shared = (unsigned)rft__stream_shared_bytes(r->bm, r->bn, c->option[CHUNKS], c->stages),
+                            .number = {(int)(count / groups), (int)(count % groups)}};
 }
 
 /* rows x k elements of each of `batch` matrices (0: no third dimension), in boxes of box_rows x 128 bytes. */

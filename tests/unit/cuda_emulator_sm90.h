@@ -212,6 +212,7 @@ RFT_FN void rft__mbarrier_free_at(unsigned address, unsigned rank) { barrier_ste
 
 /* ---- block and cluster ---- */
 
+RFT_FN bool rft__elect(void) { return now->thread.x % 32 == 5; }
 RFT_FN void rft__pdl_launch(void) {}
 RFT_FN void rft__pdl_wait(void) { now->waited = true; }
 RFT_FN unsigned rft__shared(const void *p) { return (unsigned)((const unsigned char *)p - now->block->memory); }

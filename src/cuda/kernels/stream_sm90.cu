@@ -150,10 +150,11 @@ RFT_FN void load_x(const rft__cuda_args *a, const rft__cuda_map *map, const curs
     }
 }
 
-/* One thread. The first stages need no free buffer: their W may come before the kernel before has ended, their X may not. */
+/* One thread. number: tiles of each cluster, and how many clusters have one more. The first stages need no free buffer: their W
+ * may come before the kernel before has ended, their X may not. */
 RFT_FN void produce(const rft__cuda_args *a, const rft__cuda_map *x_map, const rft__cuda_map *w_map, const work *w) {
     const unsigned long long once = rft__policy_stream(), often = rft__policy_keep();
-    const int total = (w->tiles - w->first + w->stride - 1) / w->stride * w->steps;
+    const int total = (a->number[0] + (w->first < a->number[1])) * w->steps;
     const int ahead = total < RFT_STAGES ? total : RFT_STAGES;
     cursor c = cursor_at(w), x = c;
     if (!RFT_W_EARLY) {
@@ -388,8 +389,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RFT_OPTION1)
     stream_sm90(const __grid_constant__ rft__cuda_args args, const __grid_constant__ rft__cuda_map x_map,
                 const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
     const work w = work_of(&args);
+    const bool loads = threadIdx.x >= CONSUMER_THREADS;
     rft__pdl_launch();
-    if (threadIdx.x == CONSUMER_THREADS) {
+    if (loads && rft__elect()) {
         rft__map_prefetch(&w_map);
         rft__map_prefetch(&x_map);
         barriers_init();
@@ -398,19 +400,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RFT_OPTION1)
     if (RFT_SPLIT > 1) {
         rft__cluster_arrive_relaxed();
     }
-    if (threadIdx.x < CONSUMER_THREADS) {
-        if (RFT_SPLIT > 1) {
-            rft__cluster_wait();
-        }
-        consume(&args, &w);
-    } else {
-        if (threadIdx.x == CONSUMER_THREADS) {
+    if (loads) {
+        if (rft__elect()) {
             produce(&args, &x_map, &w_map, &w);
         }
         __syncwarp();
-        if (RFT_SPLIT > 1) {
-            rft__cluster_wait();
-        }
+    }
+    if (RFT_SPLIT > 1) {
+        rft__cluster_wait(); /* those that send must find the others' barriers */
+    }
+    if (!loads) {
+        consume(&args, &w);
     }
     (void)y_map;
 }
