@@ -8,11 +8,12 @@
 
 #include <stdio.h>
 
-enum { ALIGNMENT = 0 /* option */, MOST_STAGES = 8, BIG_STAGES = 4, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8 };
+enum { ALIGNMENT, DEPTH }; /* options: of runs of x and w; how many times bk a stage holds */
+enum { MOST_STAGES = 8, BIG_STAGES = 4, FEW_STAGES = 3, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8, SYSTEM_SHARED = 1024, LINE = 128 };
 
 static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
 
-static int stage_bytes(const rft__cuda_row *r) { return (r->bm + r->bn) * r->bk * rft__cuda_size(r->x); }
+static int stage_bytes(const rft__cuda_row *r, int depth) { return (r->bm + r->bn) * r->bk * depth * rft__cuda_size(r->x); }
 
 /* A warp's rows and columns, as the kernel has them. */
 static int warp_m(const rft__cuda_row *r) { return r->bm >= 128 ? 64 : r->bm >= 32 ? 32 : 16; }
@@ -24,27 +25,35 @@ static int resident(const rft__cuda_row *r) {
     return 65536 / (registers * 32 * r->warps);
 }
 
+/* Stages that each of the resident blocks may have. */
+static int stages_beside(const rft__cuda_facts *f, const rft__cuda_row *r, int depth) {
+    return (int)rft__min(f->shared_sm / resident(r) - SYSTEM_SHARED, f->shared_block) / stage_bytes(r, depth);
+}
+
+/* Rows of whole lines of k in a stage, where enough of such stages fit. */
+static int depth_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
+    return r->bk * rft__cuda_size(r->x) < LINE && stages_beside(f, r, 2) >= FEW_STAGES ? 2 : 1;
+}
+
 /* As many as all resident blocks may have, else as one may have; small tiles need more bytes on their way. */
-static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
-    const int most = r->bm >= 64 ? BIG_STAGES : MOST_STAGES, per_block = 1024; /* the system's own */
-    const int shared = (int)rft__min(f->shared_sm / resident(r) - per_block, f->shared_block);
-    const int beside = (int)rft__min(shared / stage_bytes(r), most);
-    return beside >= 3 ? beside : (int)rft__min(f->shared_block / stage_bytes(r), most);
+static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r, int depth) {
+    const int most = r->bm >= 64 ? BIG_STAGES : MOST_STAGES, beside = stages_beside(f, r, depth);
+    return (int)rft__min(beside >= FEW_STAGES ? beside : f->shared_block / stage_bytes(r, depth), most);
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
     (void)m;
-    const int stages = stages_of(f, row), size = rft__cuda_size(p->x);
+    const int depth = depth_of(f, row), stages = stages_of(f, row, depth), size = rft__cuda_size(p->x);
     int n = 0;
     if (stages < 2) {
-        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row),
+        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, depth),
                  f->shared_block);
         return 0;
     }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
-            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align}};
+            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth}};
         }
     }
     return n;
@@ -65,10 +74,11 @@ static double rate_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int align = c->option[ALIGNMENT], by_shared = f->shared_sm / (stage_bytes(r) * c->stages + 1024);
+    const int align = c->option[ALIGNMENT], bk = r->bk * c->option[DEPTH];
+    const int by_shared = f->shared_sm / (stage_bytes(r, c->option[DEPTH]) * c->stages + SYSTEM_SHARED);
     const int blocks = (int)rft__max(1, rft__min(resident(r), by_shared));
-    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, work = 2.0 * r->bm * r->bn * r->bk / rate_of(f, r) * slower;
-    const double steps = (double)(rft__ceil_div(p->w.k, r->bk) + c->stages + 1);
+    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, work = 2.0 * r->bm * r->bn * bk / rate_of(f, r) * slower;
+    const double steps = (double)(rft__ceil_div(p->w.k, bk) + c->stages + 1);
     const double busy = rft__cuda_waves(t.count, f->sms, blocks, steps, work, LATENCY * slower / (c->stages - 1));
     const double l2 = (double)t.count * (r->bm + r->bn) * (double)p->w.k * rft__cuda_size(r->x) / f->l2_bps;
     const double memory = rft__cuda_traffic(p, m) / f->read_bps, moved = memory > l2 ? memory : l2;
@@ -81,7 +91,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     (void)f;
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int ring = stage_bytes(r) * c->stages, out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
+    const int ring = stage_bytes(r, c->option[DEPTH]) * c->stages, out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
     *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,

@@ -13,12 +13,12 @@ static void chunks_are_permuted(void **state) {
     (void)state;
     static unsigned char seen[256 * 64];
     for (int words = 0; words < 2; words++) {
-        for (int chunks = 2; chunks <= 64; chunks *= 2) {
-            for (int rows = 16; rows <= 256 && rows * chunks <= 256 * 64; rows *= 2) {
+        for (unsigned chunks = 2; chunks <= 64; chunks *= 2) {
+            for (unsigned rows = 16; rows <= 256 && rows * chunks <= 256 * 64; rows *= 2) {
                 memset(seen, 0, sizeof seen);
-                for (int i = 0; i < rows * chunks; i++) {
-                    const int at = rft__sm80_offset(i / chunks, i % chunks, chunks, words);
-                    assert_true(at % 16 == 0 && 0 <= at && at < rows * chunks * 16);
+                for (unsigned i = 0; i < rows * chunks; i++) {
+                    const unsigned at = rft__sm80_offset(i / chunks, i % chunks, chunks, words);
+                    assert_true(at % 16 == 0 && at < rows * chunks * 16);
                     assert_int_equal(seen[at / 16]++, 0);
                 }
             }
@@ -29,11 +29,11 @@ static void chunks_are_permuted(void **state) {
 /* The 8 rows of one matrix of ldmatrix. */
 static void matrices_meet_all_banks(void **state) {
     (void)state;
-    for (int chunks = 2; chunks <= 64; chunks *= 2) {
-        for (int row = 0; row < 64; row += 8) {
-            for (int chunk = 0; chunk < chunks; chunk++) {
+    for (unsigned chunks = 2; chunks <= 64; chunks *= 2) {
+        for (unsigned row = 0; row < 64; row += 8) {
+            for (unsigned chunk = 0; chunk < chunks; chunk++) {
                 unsigned banks = 0;
-                for (int i = 0; i < 8; i++) {
+                for (unsigned i = 0; i < 8; i++) {
                     banks |= 1u << rft__sm80_offset(row + i, chunk, chunks, 0) / 16 % 8;
                 }
                 assert_int_equal(banks, 0xff);
@@ -45,12 +45,12 @@ static void matrices_meet_all_banks(void **state) {
 /* f32 along M or N: 4 rows of k by 8 neighbours, one word a lane. */
 static void words_meet_all_banks(void **state) {
     (void)state;
-    for (int chunks = 4; chunks <= 64; chunks *= 2) {
-        for (int k = 0; k < 32; k += 4) {
-            for (int first = 0; first < 4 * chunks; first += 8) {
+    for (unsigned chunks = 4; chunks <= 64; chunks *= 2) {
+        for (unsigned k = 0; k < 32; k += 4) {
+            for (unsigned first = 0; first < 4 * chunks; first += 8) {
                 unsigned banks = 0;
-                for (int lane = 0; lane < 32; lane++) {
-                    const int column = first + lane / 4;
+                for (unsigned lane = 0; lane < 32; lane++) {
+                    const unsigned column = first + lane / 4;
                     banks |= 1u << (rft__sm80_offset(k + lane % 4, column / 4, chunks, 1) / 4 + column % 4) % 32;
                 }
                 assert_int_equal(banks, 0xffffffffu);
@@ -63,7 +63,7 @@ static void lanes_name_each_row_once(void **state) {
     (void)state;
     for (int across = 0; across < 2; across++) {
         unsigned seen = 0;
-        for (int lane = 0; lane < 32; lane++) {
+        for (unsigned lane = 0; lane < 32; lane++) {
             const rft__sm80_lane at = rft__sm80_lane_at(lane, across);
             seen |= 1u << (at.row * 2 + at.chunk);
         }
@@ -93,8 +93,42 @@ static const rft__cuda_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+static const rft__cuda_facts devices[] = {
+    {.arch = 80, .sms = 108, .shared_block = 166912, .shared_sm = 167936, .l2 = 40 << 20, .read_bps = 1.8e12, .l2_bps = 4e12,
+     .flops_16 = 2.8e14, .flops_tf32 = 1.4e14, .flops_f32 = 1.8e13},
+    {.arch = 89, .sms = 128, .shared_block = 101376, .shared_sm = 102400, .l2 = 72 << 20, .read_bps = 0.95e12, .l2_bps = 4e12,
+     .flops_16 = 1.6e14, .flops_tf32 = 8e13, .flops_f32 = 7e13},
+    {.arch = 90, .sms = 132, .shared_block = 232448, .shared_sm = 233472, .l2 = 50 << 20, .read_bps = 4.3e12, .l2_bps = 5.5e12,
+     .flops_16 = 7.2e14, .flops_tf32 = 3.7e14, .flops_f32 = 5.1e13},
+};
+
+static void configs_fit_devices(void **state) {
+    (void)state;
+    const product asked = {.m = 512, .n = 4096, .k = 4096, .batch = 1};
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        for (int i = 0; i < ROWS; i++) {
+            product p = asked;
+            p.x = rows[i].x, p.w = rows[i].w, p.y = RFT_F32;
+            const rft__problem q = emulate_problem(&p);
+            rft__cuda_config c[RFT__CUDA_CONFIGS];
+            char reason[RFT__CUDA_REASON] = "";
+            const int n = rft__cuda_gemm_sm80.configs(&devices[d], &q, p.m, &rows[i], c, reason);
+            assert_int_equal(n, p.x == RFT_F32 ? 2 : 3);
+            for (int j = 0; j < n; j++) {
+                rft__cuda_launch l;
+                rft__cuda_gemm_sm80.launch(&devices[d], &q, &c[j], p.m, &l);
+                assert_true(c[j].stages >= 2 && l.shared <= (unsigned)devices[d].shared_block);
+                assert_int_equal(l.grid[0], rft__ceil_div(p.m, rows[i].bm) * rft__ceil_div(p.n, rows[i].bn));
+                const double s = rft__cuda_gemm_sm80.seconds(&devices[d], &q, p.m, &c[j]);
+                assert_true(s > 1e-6 && s < 1e-2);
+                assert_true(j == 0 || s > rft__cuda_gemm_sm80.seconds(&devices[d], &q, p.m, &c[j - 1]) * 0.999);
+            }
+        }
+    }
+}
+
 static void run(const rft__cuda_row *r, product p, int align) {
-    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align}};
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align, 1}};
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
     emulate_product(&rft__cuda_gemm_sm80, &p, &c, r->name);
 }
@@ -154,6 +188,7 @@ int main(void) {
         cmocka_unit_test(words_meet_all_banks),
         cmocka_unit_test(lanes_name_each_row_once),
         cmocka_unit_test(gate_and_up_are_neighbours),
+        cmocka_unit_test(configs_fit_devices),
         cmocka_unit_test(every_order_and_edge),
         cmocka_unit_test(large_tiles),
         cmocka_unit_test(no_k_is_zero),

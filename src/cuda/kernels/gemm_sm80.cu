@@ -4,7 +4,7 @@
  *
  *     block 128 x 256, 8 warps        warp 64 x 64, a step of 32 bytes of k: 4 + 4 ldmatrix.x4, 32 mma
  *        n: 4 x 64                       k
- *      +--+--+--+--+                   +--+--+--+--+ stage: rows of RFT_BK k, chunks of 16 bytes swizzled;
+ *      +--+--+--+--+                   +--+--+--+--+ stage: rows of BK k, chunks of 16 bytes swizzled;
  *   m: |  |  |  |  |                   |  |  |  |  | RFT_STAGES of them, all but one on their way
  *   2 x+--+--+--+--+                   +--+--+--+--+
  *   64 |  |  |  |  |      bytes of shared memory a step and block: (BM + BN) * 32 written once, 8 warps * 4096 read, for
@@ -28,16 +28,17 @@
 #include "gemm_tile.h"
 #include "mma.cuh"
 
+#define BK (RFT_BK * RFT_OPTION1) /* of a stage */
 #define THREADS (32 * RFT_WARPS)
 #define SIZE (RFT_X_TYPE == 1 ? 4 : 2) /* of an element, of x and w alike */
 #define PER (16 / SIZE)                /* elements of a chunk */
-#define X_CHUNKS ((RFT_X_MN ? RFT_BM : RFT_BK) / PER) /* of a stored row */
-#define W_CHUNKS ((RFT_W_MN ? RFT_BN : RFT_BK) / PER)
-#define X_LOADS (RFT_BM * RFT_BK / PER / THREADS) /* of a thread and stage */
-#define W_LOADS (RFT_BN * RFT_BK / PER / THREADS)
-#define X_BYTES (RFT_BM * RFT_BK * SIZE)
-#define STAGE_BYTES ((RFT_BM + RFT_BN) * RFT_BK * SIZE)
-#define STEPS (RFT_BK * SIZE / 32) /* of 32 bytes of k in a stage */
+#define X_CHUNKS ((RFT_X_MN ? RFT_BM : BK) / PER) /* of a stored row */
+#define W_CHUNKS ((RFT_W_MN ? RFT_BN : BK) / PER)
+#define X_LOADS (RFT_BM * BK / PER / THREADS) /* of a thread and stage */
+#define W_LOADS (RFT_BN * BK / PER / THREADS)
+#define X_BYTES (RFT_BM * BK * SIZE)
+#define STAGE_BYTES ((RFT_BM + RFT_BN) * BK * SIZE)
+#define STEPS (BK * SIZE / 32) /* of 32 bytes of k in a stage */
 #define WM (RFT_BM >= 128 ? 64 : RFT_BM >= 32 ? 32 : 16)
 #define WARPS_M (RFT_BM / WM)
 #define WARPS_N (RFT_WARPS / WARPS_M)
@@ -83,7 +84,7 @@ RFT_FN void side_open(side *s, int chunks, int mn, int halves, const void *base,
     s->at = (const char *)base + (batch_offset + (mn ? k0 * ld + line : line * ld + k0)) * SIZE;
     s->at += halves && rft__sm80_is_up(column) ? s->up : 0;
     s->apart = ld * SIZE;
-    s->forward = (mn ? ld : 1) * (RFT_BK * SIZE);
+    s->forward = (mn ? ld : 1) * (BK * SIZE);
     s->rows = mn ? clamp_bytes(rows - line) : rows - line;
     s->left = k - k0;
 }
@@ -107,18 +108,20 @@ RFT_FN void chunk_load(unsigned to, const char *from, int bytes) {
     }
 }
 
-/* Sends the chunks of one stage to the tile at `tile` and moves on by one stage. */
-RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int words, unsigned tile) {
+/* Sends part `part` of `parts` of a stage's chunks to the tile at `tile`, and with the last moves on by one stage. */
+RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int words, unsigned tile, int part, int parts) {
     const int along = clamp_bytes(s->left);
     RFT_UNROLL
-    for (int i = 0; i < loads; i++) {
+    for (int i = loads * part / parts; i < loads * (part + 1) / parts; i++) {
         const int apart = i * (THREADS / chunks), down = mn ? apart : rows_apart(i, chunks, halves);
         const int bytes = mn ? (apart < s->left ? s->rows : 0) : (down < s->rows ? along : 0);
         const char *from = s->at + down * s->apart + (!mn && halves && apart / 8 % 2 ? s->up : 0);
-        chunk_load(tile + (unsigned)rft__sm80_offset(first_row(chunks) + apart, first_chunk(chunks), chunks, words), from, bytes);
+        chunk_load(tile + rft__sm80_offset(first_row(chunks) + apart, first_chunk(chunks), chunks, words), from, bytes);
     }
-    s->at += s->forward;
-    s->left -= RFT_BK;
+    if (part + 1 == parts) {
+        s->at += s->forward;
+        s->left -= BK;
+    }
 }
 
 /* ---- shared to registers ---- */
@@ -128,29 +131,29 @@ typedef struct fragments { /* of one step: 32 bytes of k */
 } fragments;
 
 /* 16 rows of an operand: for x one fragment of 16 x k, for w two of k x 8. */
-RFT_FN void block_load(unsigned r[4], unsigned tile, int row, int step, int chunks, int mn, int is_w) {
-    const rft__sm80_lane at = rft__sm80_lane_at((int)threadIdx.x % 32, is_w != mn);
+RFT_FN void block_load(unsigned r[4], unsigned tile, unsigned row, unsigned step, unsigned chunks, int mn, int is_w) {
+    const rft__sm80_lane at = rft__sm80_lane_at(threadIdx.x % 32, is_w != mn);
     if (mn) {
-        rft__ldmatrix4_trans(r, tile + (unsigned)rft__sm80_offset(16 * step + at.row, row / 8 + at.chunk, chunks, 0));
+        rft__ldmatrix4_trans(r, tile + rft__sm80_offset(16 * step + at.row, row / 8 + at.chunk, chunks, 0));
     } else {
-        rft__ldmatrix4(r, tile + (unsigned)rft__sm80_offset(row + at.row, 2 * step + at.chunk, chunks, 0));
+        rft__ldmatrix4(r, tile + rft__sm80_offset(row + at.row, 2 * step + at.chunk, chunks, 0));
     }
 }
 
 /* The same from f32 rows along M or N. */
-RFT_FN void block_load_words(unsigned r[4], unsigned tile, int row, int step, int chunks, int is_w) {
-    const int lane = (int)threadIdx.x % 32;
+RFT_FN void block_load_words(unsigned r[4], unsigned tile, unsigned row, unsigned step, unsigned chunks, int is_w) {
+    const unsigned lane = threadIdx.x % 32;
     RFT_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const int k = 8 * step + lane % 4 + 4 * (is_w ? i % 2 : i / 2), column = row + lane / 4 + 8 * (is_w ? i / 2 : i % 2);
-        const unsigned at = tile - rft__shared(shared_bytes) + (unsigned)rft__sm80_offset(k, column / 4, chunks, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned k = 8 * step + lane % 4 + 4 * (is_w ? i % 2 : i / 2), column = row + lane / 4 + 8 * (is_w ? i / 2 : i % 2);
+        const unsigned at = tile - rft__shared(shared_bytes) + rft__sm80_offset(k, column / 4, chunks, 1);
         r[i] = *(const unsigned *)(shared_bytes + at + column % 4 * 4);
     }
 }
 
-RFT_FN void fragments_load(fragments *f, unsigned stage, int m, int n, int step) {
+RFT_FN void fragments_load(fragments *f, unsigned stage, unsigned m, unsigned n, unsigned step) {
     RFT_UNROLL
-    for (int i = 0; i < MI; i++) {
+    for (unsigned i = 0; i < MI; i++) {
         if (X_WORDS) {
             block_load_words(f->x[i], stage, m + 16 * i, step, X_CHUNKS, 0);
         } else {
@@ -158,7 +161,7 @@ RFT_FN void fragments_load(fragments *f, unsigned stage, int m, int n, int step)
         }
     }
     RFT_UNROLL
-    for (int j = 0; j < NJ / 2; j++) {
+    for (unsigned j = 0; j < NJ / 2; j++) {
         if (W_WORDS) {
             block_load_words(f->w[j], stage + X_BYTES, n + 16 * j, step, W_CHUNKS, 1);
         } else {
@@ -217,7 +220,7 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
 }
 
 /* The sums of one tile whose first stages are on their way; m, n: the warp's place in it. */
-RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, int m, int n) {
+RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigned m, unsigned n) {
     const unsigned ring = rft__shared(shared_bytes);
     fragments f[2];
     RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
@@ -230,18 +233,19 @@ RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, int m, 
         RFT_UNROLL
         for (int step = 0; step < STEPS; step++) {
             const int last = step + 1 == STEPS;
+            if (!last) {
+                fragments_load(&f[(step + 1) % 2], ring + (unsigned)(here * STAGE_BYTES), m, n, step + 1);
+            }
+            if (stage + RFT_STAGES - 1 < stages) { /* over the stage before this one */
+                const unsigned free = ring + (unsigned)((here > 0 ? here - 1 : RFT_STAGES - 1) * STAGE_BYTES);
+                side_load(x, X_SIDE, free, step, STEPS);
+                side_load(w, W_SIDE, free + X_BYTES, step, STEPS);
+            }
             if (last) { /* the next stage is there for all, and all have read the last of this one */
+                rft__cp_async_commit();
                 RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
                 __syncthreads();
-            }
-            fragments_load(&f[(step + 1) % 2], ring + (unsigned)((last ? there : here) * STAGE_BYTES), m, n, last ? 0 : step + 1);
-            if (step == 0) { /* over the stage before this one */
-                const unsigned free = ring + (unsigned)((here > 0 ? here - 1 : RFT_STAGES - 1) * STAGE_BYTES);
-                if (stage + RFT_STAGES - 1 < stages) {
-                    side_load(x, X_SIDE, free);
-                    side_load(w, W_SIDE, free + X_BYTES);
-                }
-                rft__cp_async_commit();
+                fragments_load(&f[(step + 1) % 2], ring + (unsigned)(there * STAGE_BYTES), m, n, 0);
             }
             multiply(sum, &f[step % 2]);
         }
@@ -296,7 +300,7 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum
 extern "C" __global__ void __launch_bounds__(THREADS) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
     const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M * WN;
     const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
-    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + RFT_BK - 1) / RFT_BK;
+    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + BK - 1) / BK;
     const unsigned ring = rft__shared(shared_bytes);
     rft__pdl_launch();
     for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
@@ -311,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm_sm80(const __grid_con
         RFT_UNROLL
         for (int s = 0; s < RFT_STAGES - 1; s++) {
             if (s < stages) {
-                side_load(&w, W_SIDE, ring + (unsigned)(s * STAGE_BYTES + X_BYTES));
+                side_load(&w, W_SIDE, ring + (unsigned)(s * STAGE_BYTES + X_BYTES), 0, 1);
             }
         }
         if (RFT_W_EARLY) {
@@ -320,11 +324,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm_sm80(const __grid_con
         RFT_UNROLL
         for (int s = 0; s < RFT_STAGES - 1; s++) {
             if (s < stages) {
-                side_load(&x, X_SIDE, ring + (unsigned)(s * STAGE_BYTES));
+                side_load(&x, X_SIDE, ring + (unsigned)(s * STAGE_BYTES), 0, 1);
             }
             rft__cp_async_commit();
         }
-        tile_sums(sum, &x, &w, stages, m, n);
+        tile_sums(sum, &x, &w, stages, (unsigned)m, (unsigned)n);
         finish(&args, batch, m0 + m, n0 + n, sum);
         __syncthreads();
     }

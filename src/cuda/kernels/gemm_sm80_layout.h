@@ -13,20 +13,21 @@
 #define RFT_LAYOUT_FN static inline
 #endif
 
-/* Byte offset of a chunk. Rows that begin at the same bank get different permutations: 8 of them for ldmatrix; for words (f32
- * along M or N, read 4 rows by 2 chunks at once) 4 permutations that keep pairs of chunks. */
-RFT_LAYOUT_FN int rft__sm80_offset(int row, int chunk, int chunks, int words) {
-    const int per_line = chunks < 8 ? 8 / chunks : 1, turn = row / per_line;
-    const int swizzle = words ? turn % 4 * 2 % chunks : turn % (chunks < 8 ? chunks : 8);
+/* Byte offset of a chunk; chunks: a power of 2. Rows that begin at the same bank get different permutations: 8 of them for
+ * ldmatrix; for words (f32 along M or N, read 4 rows by 2 chunks at once) 4 permutations that keep pairs of chunks. Unsigned, so
+ * that compilers see what 16 rows more leave alone. */
+RFT_LAYOUT_FN unsigned rft__sm80_offset(unsigned row, unsigned chunk, unsigned chunks, int words) {
+    const unsigned per_line = chunks < 8 ? 8 / chunks : 1, turn = row / per_line;
+    const unsigned swizzle = words ? turn % 4 * 2 % chunks : turn % (chunks < 8 ? chunks : 8);
     return (row * chunks + (chunk ^ swizzle)) * 16;
 }
 
 typedef struct rft__sm80_lane { /* the 16 bytes that a lane names to ldmatrix, in a block of 16 rows by 2 chunks */
-    int row, chunk;
+    unsigned row, chunk;
 } rft__sm80_lane;
 
 /* across: matrices 1 and 2 swap places. x K-contiguous and w MN-contiguous go down first, the others across. */
-RFT_LAYOUT_FN rft__sm80_lane rft__sm80_lane_at(int lane, int across) {
+RFT_LAYOUT_FN rft__sm80_lane rft__sm80_lane_at(unsigned lane, int across) {
     const rft__sm80_lane down_first = {lane % 16, lane / 16}, across_first = {lane / 16 * 8 + lane % 8, lane / 8 % 2};
     return across ? across_first : down_first;
 }

@@ -11,7 +11,7 @@
 
 #define RFT_MMA(name, shape_and_types)                                                                          \
     RFT_FN void name(float d[4], const unsigned a[4], const unsigned b[2]) {                                    \
-        asm("mma.sync.aligned." shape_and_types " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "               \
+        asm volatile("mma.sync.aligned." shape_and_types " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "               \
             "{%0, %1, %2, %3};"                                                                                 \
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                    \
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                \
