@@ -80,7 +80,7 @@ RFT_API rft_status rft_work_of(const rft_linear_desc *desc, int64_t m, rft_work 
 #define RFT_MACHINE_PEAKS 32
 
 typedef struct rft_machine_level {
-    char name[16];                          /* "L1", "L2", "L3", "DRAM" */
+    char name[16];                          /* "L1", "L2", "L3", "DRAM", "HBM" */
     uint64_t bytes;                         /* working set measured, all threads together */
     double read_gbps[RFT_MACHINE_COUNTS];   /* at each thread count, 10^9 bytes a second */
     double copy_gbps[RFT_MACHINE_COUNTS];   /* bytes read plus bytes written */
@@ -88,7 +88,7 @@ typedef struct rft_machine_level {
 
 typedef struct rft_machine_peak {
     char isa[16];                           /* level whose instructions were timed */
-    char op[16];                            /* "fma_f32", "dot_bf16", ... */
+    char op[16];                            /* "fma_f32", "dot_bf16", "wgmma_bf16", ... */
     rft_type type;                          /* of the operands multiplied */
     double gflops[RFT_MACHINE_COUNTS];
 } rft_machine_peak;
@@ -97,9 +97,10 @@ typedef struct rft_machine {
     uint32_t struct_size;
     char name[64], device[16], isa[16], date[32], source[16]; /* date: ISO 8601; source: "measured" or "spec" */
     uint32_t n_counts, n_levels, n_peaks;
-    uint32_t counts[RFT_MACHINE_COUNTS];    /* thread counts, ascending */
+    uint32_t counts[RFT_MACHINE_COUNTS];    /* thread counts, ascending; of a GPU its multiprocessors */
     rft_machine_level levels[RFT_MACHINE_LEVELS];
     rft_machine_peak peaks[RFT_MACHINE_PEAKS];
+    double launch_us, enqueue_us; /* GPU: from one kernel of a graph to the next; what a launch takes the host; 0: unknown */
 } rft_machine;
 
 RFT_API rft_status rft_machine_load(const char *path, rft_machine *machine, rft_error *err);        /* [any] */

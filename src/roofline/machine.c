@@ -96,6 +96,13 @@ static rft_status check_peak(const checker *c, const rft_machine *mach, uint32_t
     return check_roofs(c, "peaks", i, "gflops", peak->gflops, mach->n_counts);
 }
 
+static rft_status check_time(const checker *c, const char *key, double us) {
+    if (!(us >= 0.0 && us <= MAX_ROOF)) {
+        RFT_FAIL(c->err, c->status, "%s = %g: a number from 0 to %g is needed, in %s", key, us, MAX_ROOF, c->where);
+    }
+    return RFT_OK;
+}
+
 static rft_status check_head(const checker *c, const rft_machine *mach) {
     RFT_TRY(check_text(c, "name", mach->name, sizeof mach->name));
     RFT_TRY(check_text(c, "device", mach->device, sizeof mach->device));
@@ -121,5 +128,6 @@ rft_status rft__machine_check(const rft_machine *mach, const char *where, rft_st
     for (uint32_t i = 0; i < mach->n_peaks; i++) {
         RFT_TRY(check_peak(&c, mach, i));
     }
-    return RFT_OK;
+    RFT_TRY(check_time(&c, "launch_us", mach->launch_us));
+    return check_time(&c, "enqueue_us", mach->enqueue_us);
 }

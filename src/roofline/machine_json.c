@@ -100,6 +100,12 @@ static rft_status read_roofs(const reader *r, const char *key, uint32_t n, doubl
     return RFT_OK;
 }
 
+static rft_status read_optional(const reader *r, const char *key, double *number) {
+    const json_t *value = json_object_get(r->object, key);
+    *number = value != NULL ? json_number_value(value) : 0.0;
+    return value == NULL || json_is_number(value) ? RFT_OK : bad_value(r, key, value, "a number");
+}
+
 static rft_status read_counts(const reader *r, rft_machine *mach) {
     const json_t *array;
     RFT_TRY(read_array(r, "threads", 1, RFT_MACHINE_COUNTS, &array));
@@ -179,6 +185,8 @@ static rft_status read_machine(const reader *r, rft_machine *mach) {
     RFT_TRY(read_counts(r, mach));
     RFT_TRY(read_list(r, "levels", RFT_MACHINE_LEVELS, mach, &mach->n_levels, read_level));
     RFT_TRY(read_list(r, "peaks", RFT_MACHINE_PEAKS, mach, &mach->n_peaks, read_peak));
+    RFT_TRY(read_optional(r, "launch_us", &mach->launch_us));
+    RFT_TRY(read_optional(r, "enqueue_us", &mach->enqueue_us));
     return rft__machine_check(mach, r->path, RFT_E_IO, r->err);
 }
 
@@ -270,13 +278,22 @@ static int digits_of(const rft_machine *mach) {
     for (uint32_t i = 0; i < mach->n_peaks; i++) {
         digits = digits_for(mach->peaks[i].gflops, mach->n_counts, digits);
     }
-    return digits;
+    digits = digits_for(&mach->launch_us, 1, digits);
+    return digits_for(&mach->enqueue_us, 1, digits);
+}
+
+static void add_optional(json_t *root, const char *key, double value) {
+    if (value > 0.0) {
+        json_object_set_new(root, key, json_real(value));
+    }
 }
 
 static char *machine_text(const rft_machine *mach) {
     json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "rooftile_profile", PROFILE_VERSION, "name",
                              mach->name, "device", mach->device, "isa", mach->isa, "date", mach->date, "source", mach->source,
                              "threads", counts_json(mach), "levels", levels_json(mach), "peaks", peaks_json(mach));
+    add_optional(root, "launch_us", mach->launch_us);
+    add_optional(root, "enqueue_us", mach->enqueue_us);
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_of(mach));
     char *text = complete(root, mach) ? json_dumps(root, flags) : NULL;
     json_decref(root);
