@@ -13,6 +13,7 @@
 #include "base/sized.h"
 #include "cpu/cpuid.h"
 #include "cpu/peak.h"
+#include "probe/measure_cuda.h"
 #include "probe/probe_team.h"
 
 #include <math.h>
@@ -272,7 +273,7 @@ static void list_counts(rft_machine *m, uint32_t threads) {
 static void fill_head(const prober *p, rft_machine *m) {
     const time_t now = time(NULL);
     struct tm utc;
-    snprintf(m->name, sizeof m->name, "%s", p->device.name[0] != '\0' ? p->device.name : "unknown CPU");
+    snprintf(m->name, sizeof m->name, "%s", p->device.name[0] != '\0' ? p->device.name : "unknown");
     snprintf(m->device, sizeof m->device, "%s", p->ctx->backend->name);
     snprintf(m->isa, sizeof m->isa, "%s", p->device.isa);
     strftime(m->date, sizeof m->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
@@ -317,6 +318,12 @@ static rft_status measure_all(prober *p, double seconds, rft_error *err) {
     return status;
 }
 
+static rft_status measure_cpu(prober *p, double seconds, rft_error *err) {
+    list_counts(p->machine, (uint32_t)p->device.threads);
+    choose_stream(p);
+    return measure_all(p, seconds, err);
+}
+
 rft_status rft_machine_measure(rft_ctx *ctx, double seconds, void (*progress)(void *user, const char *what), void *user,
                                rft_machine *machine, rft_error *err) {
     prober p = {.ctx = ctx, .device = {.struct_size = sizeof p.device}, .progress = progress, .user = user};
@@ -327,16 +334,16 @@ rft_status rft_machine_measure(rft_ctx *ctx, double seconds, void (*progress)(vo
         RFT_FAIL(err, RFT_E_ARG, "seconds = %g: 0 (for %g) to %g is needed", seconds, DEFAULT_SECONDS, MAX_SECONDS);
     }
     RFT_TRY(rft__sized_check(machine, "machine", err));
-    if (strcmp(ctx->backend->name, "cpu") != 0) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "ctx is a %s device; roofs are measured for the CPU only", ctx->backend->name);
-    }
     ctx->backend->describe(ctx->device, &p.device);
     rft_machine own = {.struct_size = sizeof own};
     p.machine = &own;
-    list_counts(&own, (uint32_t)p.device.threads);
+    seconds = seconds > 0.0 ? seconds : DEFAULT_SECONDS;
     fill_head(&p, &own);
-    choose_stream(&p);
-    RFT_TRY(measure_all(&p, seconds > 0.0 ? seconds : DEFAULT_SECONDS, err));
+    if (strcmp(ctx->backend->name, "cuda") == 0) {
+        RFT_TRY(rft__measure_cuda(ctx, seconds, progress, user, &own, err));
+    } else {
+        RFT_TRY(measure_cpu(&p, seconds, err));
+    }
     rft__sized_write(machine, &own, sizeof own);
     return RFT_OK;
 }
