@@ -37,7 +37,8 @@ static bool default_path(const char *device, char *path, size_t cap) {
                 return false;
         }
     }
-    int length = snprintf(path, cap, "%s%s/machine-%s.json", folder, rest, device);
+    int kind = (int)strcspn(device, ":"); /* "cuda:1" and "cuda:0" share a profile */
+    int length = snprintf(path, cap, "%s%s/machine-%.*s.json", folder, rest, kind, device);
     return length > 0 && (size_t)length < cap;
 }
 
@@ -46,9 +47,12 @@ static void show_progress(void *user, const char *what) {
     cli_progress("measuring %s", what);
 }
 
+static bool is_gpu(const rft_machine *m) { return strncmp(m->device, "cuda", 4) == 0; }
+
 static int count_columns(const rft_machine *m, column *columns, char (*titles)[32]) {
+    const char *what = is_gpu(m) ? "SM" : "thread";
     for (uint32_t i = 0; i < m->n_counts; i++) {
-        snprintf(titles[i], sizeof titles[i], "%u thread%s", m->counts[i], m->counts[i] == 1 ? "" : "s");
+        snprintf(titles[i], sizeof titles[i], "%u %s%s", m->counts[i], what, m->counts[i] == 1 ? "" : "s");
         columns[3 + i] = (column){titles[i], 0, false};
     }
     return 3 + (int)m->n_counts;
@@ -95,6 +99,8 @@ static void print_machine(const rft_machine *m) {
     putchar('\n');
     peak_rows(m, cells, n);
     text_table(peaks, n, cells, m->n_peaks);
+    if (m->launch_us > 0)
+        printf("\nlaunch: %.3g us from kernel to kernel of a graph, %.3g us of the host each\n", m->launch_us, m->enqueue_us);
     free(cells);
 }
 
@@ -113,6 +119,8 @@ static void print_json(const rft_machine *m) {
     for (uint32_t i = 0; i < m->n_peaks; i++)
         json_print(json_pack("{s:s, s:s, s:s, s:o}", "isa", m->peaks[i].isa, "op", m->peaks[i].op, "type",
                              rft_type_name(m->peaks[i].type), "gflops", numbers(m->peaks[i].gflops, m->n_counts)));
+    if (m->launch_us > 0)
+        json_print(json_pack("{s:f, s:f}", "launch_us", m->launch_us, "enqueue_us", m->enqueue_us));
 }
 
 static int measure_machine(const roofline_options *o, rft_machine *m) {
@@ -192,14 +200,14 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 
 static const char doc[] =
     "Measures the read and copy bandwidth of each cache and of memory, and the arithmetic peak of each type, at several thread "
-    "counts. The profile is what every bound of the tool and the library comes from.\v"
+    "counts; of a GPU all its multiprocessors, and what a launch takes. The profile is what every bound of the tool and the library comes from.\v"
     "Without --output the profile goes to CACHE/machine-DEVICE.json, where the library looks for it; CACHE is $RFT_CACHE_DIR, "
     "else "
     "$XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile. Measure on an idle machine.";
 
 int cmd_roofline(int argc, char **argv) {
     static const struct argp_option flags[] = {
-        {"device", 'D', "NAME", 0, "cpu (default)", 0},
+        {"device", 'D', "NAME", 0, "cpu (default), cuda or cuda:N", 0},
         {"threads", 'T', "N", 0, "Most threads measured; default: all cores of this process", 0},
         {"seconds", 's', "N", 0, "Time to spend (default 10)", 0},
         {"output", 'o', "FILE", 0, "Save here instead of the cache folder", 0},
