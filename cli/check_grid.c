@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIZES 10
+#define SIZES        10
+#define RANDOM_BATCH 512 /* problems in memory at once */
 
 static const int64_t grid_m[] = {1, 2, 3, 4, 7, 8, 13, 14, 15, 16, 17, 28, 31, 33, 64, 65};
 static const int64_t grid_k[] = {0, 1, 2, 3, 7, 16, 31, 65, 130, 257};
@@ -211,7 +212,7 @@ void check_level(check_session *s, const char *isa, check_tally *tally) {
 void check_random(check_session *s, int64_t count, const char *isa, const char *kernel, check_tally *tally) {
     dice d = {s->seed ^ 0x5eed};
     check_list list = {0};
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && !s->cut; i++) {
         check_problem p = {.isa = isa, .kernel = kernel};
         p.m = (int64_t)roll(&d, roll(&d, 4) ? 40 : 200);
         p.n = (int64_t)roll(&d, roll(&d, 4) ? 100 : 600);
@@ -219,6 +220,7 @@ void check_random(check_session *s, int64_t count, const char *isa, const char *
         vary(&p, NULL, &d);
         p.threads = s->gpu ? 0 : p.threads;
         check_list_add(&list, &p, NULL);
+        if (list.n == RANDOM_BATCH || i == count - 1)
+            check_list_run(s, &list, tally);
     }
-    check_list_run(s, &list, tally);
 }

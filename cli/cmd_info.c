@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_info.c - rooftile info: the build, this machine, the kernel table and the environment variables.
+ * cmd_info.c - rooftile info: the build, this machine and its GPUs, the kernel table and the environment variables.
  */
 #include "cli.h"
 #include "out_json.h"
@@ -24,7 +24,9 @@ static const variable variables[] = {
     {"OMP_NUM_THREADS", "the same where RFT_NUM_THREADS is not set"},
     {"RFT_MAX_ISA", "use no instructions above this level: ref, avx2, avx512, avx512bf16"},
     {"RFT_STRICT", "1: a plan that would run a fallback kernel is an error"},
-    {"RFT_CACHE_DIR", "profiles and caches; default: $XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile"},
+    {"RFT_CACHE_DIR", "profiles and compiled kernels; default: $XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile"},
+    {"RFT_NVRTC", "path of libnvrtc, the compiler of GPU kernels; default: found by its name"},
+    {"RFT_KERNEL_DEBUG", "1: GPU kernels are compiled with checks"},
     {"RFT_VERBOSE", "log: none, error, warn, hint, dispatch, exec, all; one CSV line an event"},
     {"RFT_LOG_FILE", "where the log goes; default: stderr"},
     {"NO_COLOR", "not empty: the tool prints no colours"},
@@ -127,6 +129,59 @@ static void summary_json(const rft_build_info *b, const rft_device_info *d, cons
                          machine ? machine->date : NULL));
 }
 
+/* ---- GPUs ---- */
+
+typedef struct gpu {
+    rft_device_info device;
+    rft_machine machine;
+    bool has_machine;
+} gpu;
+
+/* False: there is no such GPU, or it cannot be used; err says why. */
+static bool get_gpu(int ordinal, gpu *g, rft_error *err) {
+    char name[16];
+    rft_ctx *ctx;
+    snprintf(name, sizeof name, "cuda:%d", ordinal);
+    if (rft_ctx_create(name, NULL, &ctx, err) != RFT_OK)
+        return false;
+    g->device = (rft_device_info){.struct_size = sizeof g->device};
+    g->machine.struct_size = sizeof g->machine;
+    rft_ctx_get_device(ctx, &g->device);
+    g->has_machine = rft_ctx_get_machine(ctx, &g->machine, NULL) == RFT_OK;
+    rft_ctx_free(ctx);
+    return true;
+}
+
+static void print_gpu(int ordinal, const gpu *g) {
+    cell l2, memory;
+    format_bytes(l2, (double)g->device.l2);
+    format_bytes(memory, (double)g->device.memory);
+    printf("%scuda:%d%s    %s\n", text_bold(), ordinal, text_plain(), g->device.name);
+    printf("  sms       %d, %s, L2 %s\n", g->device.sms, g->device.isa, l2);
+    printf("  memory    %s\n", memory);
+    if (g->has_machine)
+        printf("  profile   %s, %s (%s)\n", g->machine.name, g->machine.date, g->machine.source);
+    else
+        printf("  profile   none; `rooftile roofline --device cuda:%d` measures it\n", ordinal);
+}
+
+static void gpu_json(int ordinal, const gpu *g) {
+    json_print(json_pack("{s:i, s:s, s:i, s:i, s:I, s:I, s:s?}", "cuda", ordinal, "name", g->device.name, "sms", g->device.sms,
+                         "arch", g->device.arch, "l2_bytes", (json_int_t)g->device.l2, "memory_bytes",
+                         (json_int_t)g->device.memory, "profile_date", g->has_machine ? g->machine.date : NULL));
+}
+
+static void print_gpus(bool json) {
+    gpu *g = cli_alloc(1, sizeof *g);
+    rft_error err = {0};
+    int n = 0;
+    for (; get_gpu(n, g, &err); n++)
+        (json ? gpu_json : print_gpu)(n, g);
+    if (n == 0 && !json)
+        printf("%sgpu%s       none: %s\n", text_bold(), text_plain(), err.message);
+    free(g);
+}
+
 static int print_info(bool json) {
     rft_build_info build = rft_build_info_init();
     rft_device_info device = {.struct_size = sizeof device};
@@ -143,6 +198,7 @@ static int print_info(bool json) {
     (json ? summary_json : print_summary)(&build, &device, has_machine ? machine : NULL);
     rft_ctx_free(ctx);
     free(machine);
+    print_gpus(json);
     return CLI_OK;
 }
 

@@ -144,6 +144,7 @@ static int run_model(model_command *c) {
     c->report.file = c->file;
     c->report.phase = c->phase_text;
     c->report.measured = c->measure;
+    c->report.device = c->run.device;
     int code = open_model(c);
     if (code != CLI_OK)
         return code;

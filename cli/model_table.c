@@ -48,7 +48,11 @@ static void text_head(const model_report *r) {
     printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
            (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
            (long long)i->vocab, i->tied ? " (tied)" : "");
-    printf("phase %s%s%s · %d thread%s\n\n", text_bold(), r->phase, text_plain(), r->threads, r->threads == 1 ? "" : "s");
+    printf("phase %s%s%s · ", text_bold(), r->phase, text_plain());
+    if (strncmp(r->device, "cpu", 3) == 0)
+        printf("%d thread%s\n\n", r->threads, r->threads == 1 ? "" : "s");
+    else
+        printf("%s\n\n", r->device);
 }
 
 static void text_layers(const model_report *r) {

@@ -22,6 +22,7 @@ typedef struct model_report {
     rft_model_cost cost;
     model_row *rows;
     int64_t n;
+    const char *device;
     int threads;
     bool measured;
 } model_report;
