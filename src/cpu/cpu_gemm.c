@@ -11,6 +11,7 @@
  *
  * W is streamed once per mc rows. Where one pass covers K, sums never leave L1. Called by cpu_backend through rft__cpu_run.
  */
+#include "cpu/cpu_ahead.h"
 #include "cpu/cpu_choice.h"
 #include "cpu/cpu_in_place.h"
 
@@ -165,8 +166,7 @@ static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t 
 /* ---- W ---- */
 
 typedef struct strip {
-    const char *w;
-    size_t stride; /* bytes from panel to panel */
+    rft__panels panels;
     rft__w_lines lines; /* where w is read in place */
 } strip;
 
@@ -195,7 +195,7 @@ static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t 
 
 static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc) {
     if (j->pick->source == RFT__W_PANELS) {
-        return (strip){.w = packed_panel(j, b, panel, k0), .stride = (size_t)j->panel_stride};
+        return (strip){.panels = {packed_panel(j, b, panel, k0), (size_t)j->panel_stride}};
     }
     if (j->pick->source == RFT__W_IN_PLACE) {
         return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, b), panel, k0)};
@@ -208,7 +208,7 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
             j->decode(packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
         }
     }
-    return (strip){.w = buf->w, .stride = (size_t)stride};
+    return (strip){.panels = {buf->w, (size_t)stride}};
 }
 
 /* ---- the loops ---- */
@@ -264,49 +264,26 @@ static void end_tile(const block *bl, float *acc, int64_t rows, int panels, int6
     }
 }
 
-static const rft__ahead nothing_ahead = {NULL, 0, -1};
-
-/* The only tile of a strip whose W comes from memory: each panel's own lines are fetched LEAD ahead, at the end the first of the
- * next strip's. (To L2: fetching into L1 costs up to 20 % on Zen 4. K = 576 gains 5 %, Emerald Rapids 10 %.) */
-static void run_streaming(rft__tile_fn *tile, const rft__cpu_kernel *kernel, int64_t k, int rows, const char *x, const strip *s,
-                          float *acc, bool accumulate, const strip *next) {
-    enum { LEAD = 16 };
-    const int64_t lead = rft__min(LEAD * kernel->kr, k), body = k - lead;
-    const char *rest = s->w + rft__panel_bytes(kernel->w, RFT__PANEL, body);
-    tile(body, x, s->w, s->stride, acc, accumulate,
-         &(rft__ahead){s->w + rft__panel_bytes(kernel->w, RFT__PANEL, lead), s->stride, 0});
-    tile(lead, x + rft__panel_bytes(kernel->x, rows, body), rest, s->stride, acc, true, &(rft__ahead){next->w, next->stride, 0});
-}
-
-/* What tile t of several fetches of the next strip: an equal share, spread over all of its k. */
-static rft__ahead share_ahead(const job *j, const strip *next, int64_t kc, int64_t t, int64_t tiles) {
-    const int64_t own = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc),
-                  all = rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, kc);
-    int64_t every = 1;
-    while (all > 0 && 2 * every * all <= tiles * own) {
-        every *= 2;
-    }
-    const int64_t share = own / every;
-    if (next->stride == 0 || t * share >= all) {
-        return nothing_ahead;
-    }
-    return (rft__ahead){next->w + t * share, next->stride, every - 1};
-}
-
 /* Row tile t over kc of packed panels. */
 static void multiply_panels(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
                             const strip *next) {
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
-    const int64_t first = tile_start(&bl->tiles, t), rows = tile_height(&bl->tiles, t);
-    const int64_t padded = rft__round_up(kc, kernel->kr), whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
-    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * first + rft__panel_bytes(kernel->x, (int)rows, k - bl->k0);
-    rft__tile_fn *tile = kernel->family->tile[panels - 1][rows - 1];
+    const int rows = (int)tile_height(&bl->tiles, t);
+    const int64_t whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
+    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * tile_start(&bl->tiles, t);
+    const rft__tile_job tile = {.kernel = kernel,
+                                .rows = rows,
+                                .panels = panels,
+                                .k = rft__round_up(kc, kernel->kr),
+                                .x = x + rft__panel_bytes(kernel->x, rows, k - bl->k0),
+                                .w = s->panels,
+                                .acc = acc,
+                                .accumulate = k > bl->k0};
     if (j->pick->source == RFT__W_PANELS && bl->tiles.count == 1) {
-        run_streaming(tile, kernel, padded, (int)rows, x, s, acc, k > bl->k0, next);
+        rft__tile_stream(&tile, next->panels);
     } else {
-        const rft__ahead ahead = share_ahead(j, next, kc, t, bl->tiles.count);
-        tile(padded, x, s->w, s->stride, acc, k > bl->k0, &ahead);
+        rft__tile_share(&tile, next->panels, j->choice->p.w.elem, t, bl->tiles.count);
     }
 }
 
@@ -343,11 +320,11 @@ static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     const job *j = bl->j;
     switch (j->pick->source) {
     case RFT__W_PACK:
-        return (strip){.w = bl->buf.w};
+        return (strip){.panels = {bl->buf.w, 0}};
     case RFT__W_IN_PLACE:
         return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, bl->b), panel, k)};
     default:
-        return (strip){.w = packed_panel(j, bl->b, panel, k), .stride = (size_t)j->panel_stride};
+        return (strip){.panels = {packed_panel(j, bl->b, panel, k), (size_t)j->panel_stride}};
     }
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_ahead.h - what register tiles of packed panels fetch to L2 for the tiles after them. cpu_gemm.c calls it tile by tile.
+ */
+#ifndef RFT_CPU_CPU_AHEAD_H
+#define RFT_CPU_CPU_AHEAD_H
+
+#include "cpu/cpu_kernel.h"
+
+/* Panels side by side, `stride` bytes apart; 0: nothing to fetch. */
+typedef struct rft__panels {
+    const char *w;
+    size_t stride;
+} rft__panels;
+
+/* A register tile over k: rows of packed x times some panels of w, summed into acc. */
+typedef struct rft__tile_job {
+    const rft__cpu_kernel *kernel;
+    int rows, panels;
+    int64_t k;
+    const char *x;
+    rft__panels w;
+    float *acc;
+    bool accumulate;
+} rft__tile_job;
+
+/* The only tile of a strip, whose w comes from memory: it fetches that itself, and at its end the first lines of `next`. */
+void rft__tile_stream(const rft__tile_job *t, rft__panels next);
+
+/* One of several tiles that share a strip, number `index` of `count`: it fetches its share of `next`, panels of type `packed`
+ * over the same k. */
+void rft__tile_share(const rft__tile_job *t, rft__panels next, rft_type packed, int64_t index, int64_t count);
+
+#endif
