@@ -46,8 +46,8 @@ RFT_FN float rft__reciprocal(float x) { return __uint_as_float(__float_as_uint(1
 
 RFT_FN float rft__widen_f16(unsigned bits) {
     const int exponent = (int)(bits >> 10 & 31u), fraction = (int)(bits & 1023u);
-    const float special = fraction ? NAN : INFINITY, finite = exponent ? ldexpf((float)(1024 + fraction), exponent - 25)
-                                                                       : ldexpf((float)fraction, -24);
+    const float special = fraction ? NAN : INFINITY,
+                finite = exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24);
     return copysignf(exponent == 31 ? special : finite, bits & 0x8000u ? -1.0f : 1.0f);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_epi_cuda.c - the epilogue of CUDA kernels without a GPU: the macros of a list, and kernels/epilogue.cuh compiled as C, which
- * must give the bits of the CPU's tiles: random lists, types, strides, alignments, pairings, ragged spans of every length.
+ * test_epi_cuda.c - the epilogue of CUDA kernels without a GPU: the macros of a list, and kernels/epilogue.cuh compiled as C,
+ * which must give the bits of the CPU's tiles: random lists, types, strides, alignments, pairings, ragged spans of every length.
  * Operands and y are allocated to the element, so that a sanitizer sees an access beyond them.
  */
 #include <setjmp.h>
@@ -23,20 +23,20 @@
 static rft__epi list;
 static int glu, y_type;
 
-#define RFT_GLU glu
-#define RFT_BATCHED 1
-#define RFT_Y_TYPE y_type
+#define RFT_GLU       glu
+#define RFT_BATCHED   1
+#define RFT_Y_TYPE    y_type
 #define RFT_EPI_COUNT (RFT_MAX_EPI + 1)
-#define CASE(OP, KIND, ACCESS)                                                                                              \
-    if (list.op[at].kind == RFT_EPI_##KIND) {                                                                               \
-        OP(KIND, ACCESS, (int)list.op[at].type, (int)list.op[at].operand, list.op[at].alpha, list.op[at].beta)              \
+#define CASE(OP, KIND, ACCESS)                                                                                                   \
+    if (list.op[at].kind == RFT_EPI_##KIND) {                                                                                    \
+        OP(KIND, ACCESS, (int)list.op[at].type, (int)list.op[at].operand, list.op[at].alpha, list.op[at].beta)                   \
     }
-#define RFT_EPI(OP)                                                                                                         \
-    for (int at = 0; at < list.n_op; at++) {                                                                                \
-        CASE(OP, SCALE, NONE) CASE(OP, BIAS, COLUMN) CASE(OP, SILU, NONE) CASE(OP, GELU, NONE) CASE(OP, MUL, MATRIX)        \
-        CASE(OP, ADD, MATRIX) CASE(OP, RELU, NONE) CASE(OP, GELU_TANH, NONE) CASE(OP, CLAMP, NONE) CASE(OP, SWIGLU, PAIR)   \
-        CASE(OP, GEGLU, PAIR) CASE(OP, GEGLU_TANH, PAIR) CASE(OP, ROW_SCALE, ROW) CASE(OP, COL_SCALE, COLUMN)               \
-        CASE(OP, MASK, BITS) CASE(OP, DROPOUT, SEED)                                                                        \
+#define RFT_EPI(OP)                                                                                                              \
+    for (int at = 0; at < list.n_op; at++) {                                                                                     \
+        CASE(OP, SCALE, NONE) CASE(OP, BIAS, COLUMN) CASE(OP, SILU, NONE) CASE(OP, GELU, NONE) CASE(OP, MUL, MATRIX)             \
+        CASE(OP, ADD, MATRIX) CASE(OP, RELU, NONE) CASE(OP, GELU_TANH, NONE) CASE(OP, CLAMP, NONE) CASE(OP, SWIGLU, PAIR)        \
+        CASE(OP, GEGLU, PAIR) CASE(OP, GEGLU_TANH, PAIR) CASE(OP, ROW_SCALE, ROW) CASE(OP, COL_SCALE, COLUMN)                    \
+        CASE(OP, MASK, BITS) CASE(OP, DROPOUT, SEED)                                                                             \
     }
 
 #include "cuda/kernels/epilogue.cuh"
@@ -81,9 +81,9 @@ static void parameters_keep_every_bit(void **state) {
 
 /* ---- random scenes ---- */
 
-#define MAX_ROWS 5
+#define MAX_ROWS    5
 #define MAX_COLUMNS 70
-#define GUARD 0xa5
+#define GUARD       0xa5
 
 static uint64_t random_state = 1;
 
@@ -94,12 +94,13 @@ static unsigned draw(unsigned below) {
 
 /* Mostly of magnitude 1, now and then of any bits: denormals, NaN, Inf. */
 static float draw_float(void) {
-    return draw(40) == 0 ? __uint_as_float(draw(1u << 16) << 16 | draw(1u << 16)) : (float)((int)draw(1u << 20) - (1 << 19)) * 0x1p-17f;
+    return draw(40) == 0 ? __uint_as_float(draw(1u << 16) << 16 | draw(1u << 16))
+                         : (float)((int)draw(1u << 20) - (1 << 19)) * 0x1p-17f;
 }
 
 typedef struct scene {
     int rows, batch;
-    int64_t columns;                   /* of y */
+    int64_t columns;                        /* of y */
     float value[MAX_ROWS][2 * MAX_COLUMNS]; /* of the product, in W's order */
     char *memory[RFT_MAX_OPERANDS];
     rft_operand operand[RFT_MAX_OPERANDS];
@@ -131,7 +132,8 @@ static void draw_list(int64_t columns) {
         memmove(ops + pair_at + 1, ops + pair_at, (count - pair_at) * sizeof *ops);
         ops[pair_at] = (rft_epi_op){.kind = pairs[draw(3)]};
     }
-    assert_int_equal(rft__epi_make(&list, ops, count + (glu != 0), glu != 0 ? 2 * columns : columns, glu != 0, 1.0f, NULL), RFT_OK);
+    assert_int_equal(rft__epi_make(&list, ops, count + (glu != 0), glu != 0 ? 2 * columns : columns, glu != 0, 1.0f, NULL),
+                     RFT_OK);
 }
 
 /* Random bytes are random numbers of 16 bits, too; f32 gets better ones. */
@@ -263,8 +265,8 @@ static void compare(const scene *s, const char *y, const char *expected, int64_t
         if (!same(y + (size_t)i * size, expected + (size_t)i * size)) {
             char text[256];
             rft__epi_text(&list, text, sizeof text);
-            fail_msg("%s, glu %d, %s, span %d, %d x %lld: element %lld of y differs", text, glu, rft__type_name((rft_type)y_type), count,
-                     s->rows, (long long)s->columns, (long long)i);
+            fail_msg("%s, glu %d, %s, span %d, %d x %lld: element %lld of y differs", text, glu, rft__type_name((rft_type)y_type),
+                     count, s->rows, (long long)s->columns, (long long)i);
         }
     }
 }
@@ -272,7 +274,8 @@ static void compare(const scene *s, const char *y, const char *expected, int64_t
 static void check_scene(const scene *s) {
     static const int counts[] = {1, 2, 4, 8};
     const size_t size = rft__type_size((rft_type)y_type), skip = draw(2) * draw(4) * size;
-    const int64_t ldy = s->columns + draw(2) * draw(9), matrix = (s->rows - 1) * ldy + s->columns, y_batch_stride = matrix + draw(5);
+    const int64_t ldy = s->columns + draw(2) * draw(9), matrix = (s->rows - 1) * ldy + s->columns,
+                  y_batch_stride = matrix + draw(5);
     const int64_t before = s->batch * y_batch_stride, elements = before + matrix;
     char *expected = malloc((size_t)elements * size), *y = malloc(skip + (size_t)elements * size);
     assert_true(expected != NULL && y != NULL);
@@ -315,7 +318,8 @@ static void check_activation(rft_epi_kind kind, unsigned first, unsigned step) {
 static void activations_are_exact_for_all_floats(void **state) {
     (void)state;
     static const rft_epi_kind kinds[] = {RFT_EPI_SILU, RFT_EPI_GELU, RFT_EPI_GELU_TANH};
-    static const float special[] = {0.0f, 0x1p-149f, 0x1p-126f, 0x1p-25f, 1.0f, 10.0f, 17.0f, 87.3f, 88.3f, 88.8f, 0x1p126f, INFINITY};
+    static const float special[] = {0.0f,  0x1p-149f, 0x1p-126f, 0x1p-25f, 1.0f,     10.0f,
+                                    17.0f, 87.3f,     88.3f,     88.8f,    0x1p126f, INFINITY};
     enum { EACH = MAX_ROWS * MAX_COLUMNS, STEP = 30011 };
     for (unsigned i = 0; i < 9; i++) {
         reciprocal_off = i / 3 - 1u;

@@ -15,7 +15,9 @@ RFT_FN int rft__size_of(int type) { return type == RFT_TYPE_F32 ? 4 : 2; }
 
 /* bits: of one element, those above it are ignored. */
 RFT_FN float rft__widen(int type, unsigned bits) {
-    return type == RFT_TYPE_F32 ? __uint_as_float(bits) : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16) : rft__widen_f16(bits);
+    return type == RFT_TYPE_F32    ? __uint_as_float(bits)
+           : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16)
+                                   : rft__widen_f16(bits);
 }
 
 /* A pair of f16 or bf16. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * device.cuh - what C lacks on an NVIDIA GPU and more than one kernel needs: dependent launch, loads with a cache policy,
- * conversions, asynchronous copies, memory barriers, tensor maps. Each function is one instruction, or the loop that waits for one.
- * Included by every kernel. Invariant: each one that touches memory is volatile, so that it stays behind
- * rft__pdl_wait where the text has it behind; what runs on Hopper only is there only when compiled for it.
+ * conversions, asynchronous copies, memory barriers, tensor maps. Each function is one instruction, or the loop that waits for
+ * one. Included by every kernel. Invariant: each one that touches memory is volatile, so that it stays behind rft__pdl_wait where
+ * the text has it behind; what runs on Hopper only is there only when compiled for it.
  */
 #ifndef RFT_DEVICE_CUH
 #define RFT_DEVICE_CUH
 
-#define RFT_FN static __device__ __forceinline__
+#define RFT_FN     static __device__ __forceinline__
 #define RFT_UNROLL _Pragma("unroll")
 #define RFT_HOPPER (__CUDA_ARCH__ >= 900)
 
@@ -123,7 +123,7 @@ RFT_FN void rft__cp_async16_policy(unsigned to, const void *from, int bytes, uns
 }
 
 /* size 4 or 8, a constant; both addresses are aligned to it. */
-#define RFT_CP_ASYNC(to, from, size, bytes) \
+#define RFT_CP_ASYNC(to, from, size, bytes)                                                                                      \
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(size), "r"(bytes) : "memory")
 
 RFT_FN void rft__cp_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -238,10 +238,10 @@ RFT_FN void rft__cluster_store(unsigned remote, float v) {
 
 /* Addresses and bytes are multiples of 16. */
 RFT_FN void rft__bulk_load(unsigned to, const void *from, unsigned bytes, unsigned barrier, unsigned long long policy) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                     to),
-                 "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+        "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+        : "memory");
 }
 
 RFT_FN void rft__bulk_prefetch(const void *from, unsigned bytes) {
@@ -254,7 +254,7 @@ RFT_FN void rft__fence_async(void) { asm volatile("fence.proxy.async.shared::cta
 RFT_FN void rft__bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 /* Until the sources of all but `pending` groups may be overwritten; RFT_BULK_WAIT: until they are written. */
 #define RFT_BULK_WAIT_READ(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
-#define RFT_BULK_WAIT(pending) asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
+#define RFT_BULK_WAIT(pending)      asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
 
 /* ---- tensor maps; coordinates fastest first ---- */
 

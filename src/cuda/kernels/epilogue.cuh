@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epilogue.cuh - the epilogue list of config.h (RFT_EPI) applied to accumulators, and the store of y. The expressions are those of
- * epi_ops.def, so a CPU gives the same bits for the same accumulators.
- * Called by every kernel behind rft__pdl_wait; m exists, and of a span's `count` columns n, n + 1, ... the first `valid`
- * do: nothing is read or written for the others, nor at all where valid <= 0. count is a constant: 1, 2, 4 or 8.
+ * epilogue.cuh - the epilogue list of config.h (RFT_EPI) applied to accumulators, and the store of y. The expressions are those
+ * of epi_ops.def, so a CPU gives the same bits for the same accumulators. Called by every kernel behind rft__pdl_wait; m exists,
+ * and of a span's `count` columns n, n + 1, ... the first `valid` do: nothing is read or written for the others, nor at all where
+ * valid <= 0. count is a constant: 1, 2, 4 or 8.
  *
  * n counts columns of y. Where a gated unit closes the product (RFT_GLU), v holds gate columns and up their up columns; ops
  * before that op see both, with the operand's columns of the product itself.
@@ -48,10 +48,10 @@ typedef struct rft__epi_operands {
 /* ---- the ops ---- */
 
 #define FN(f) rft__##f
-#define RFT_EPI_OP(kind, name, access, parameters, value, ...)                      \
-    RFT_FN float rft__op_##kind(float y, float o, float alpha, float beta) {        \
-        (void)o, (void)alpha, (void)beta;                                           \
-        return (value);                                                             \
+#define RFT_EPI_OP(kind, name, access, parameters, value, ...)                                                                   \
+    RFT_FN float rft__op_##kind(float y, float o, float alpha, float beta) {                                                     \
+        (void)o, (void)alpha, (void)beta;                                                                                        \
+        return (value);                                                                                                          \
     }
 #include "epilogue/epi_ops.def"
 #undef RFT_EPI_OP
@@ -259,13 +259,13 @@ RFT_FN void rft__epi_fetch(const rft__cuda_args *a, int batch, int m, int n, int
     const rft__span s = rft__span_of(a, batch, m, n, count, valid);
     bool paired = RFT_GLU != 0;
     int i = 0;
-#define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                                \
-    if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                \
-        rft__fetch_both(RFT_ACCESS_##ACCESS, TYPE, INDEX, s, o->word[i]);               \
-    } else if (rft__is_loaded(RFT_ACCESS_##ACCESS)) {                                   \
-        rft__fetch(RFT_ACCESS_##ACCESS, TYPE, INDEX, &s, o->word[i]);                   \
-    }                                                                                   \
-    paired = paired && RFT_ACCESS_##ACCESS != RFT_ACCESS_PAIR;                          \
+#define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                                                                         \
+    if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                                                         \
+        rft__fetch_both(RFT_ACCESS_##ACCESS, TYPE, INDEX, s, o->word[i]);                                                        \
+    } else if (rft__is_loaded(RFT_ACCESS_##ACCESS)) {                                                                            \
+        rft__fetch(RFT_ACCESS_##ACCESS, TYPE, INDEX, &s, o->word[i]);                                                            \
+    }                                                                                                                            \
+    paired = paired && RFT_ACCESS_##ACCESS != RFT_ACCESS_PAIR;                                                                   \
     i++;
     RFT_EPI(RFT_STEP)
 #undef RFT_STEP
@@ -283,19 +283,19 @@ RFT_FN void rft__epi_apply(const rft__cuda_args *a, int batch, int m, int n, con
     for (int j = 0; j < count; j++) {
         u[j] = RFT_GLU ? up[j] : 0;
     }
-#define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                                                \
-    if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                                \
-        rft__decode_both(RFT_ACCESS_##ACCESS, TYPE, o->word[i], s, own, other);                         \
-    } else if (rft__is_loaded(RFT_ACCESS_##ACCESS)) {                                                   \
-        rft__decode(RFT_ACCESS_##ACCESS, TYPE, o->word[i], &s, own);                                    \
-    }                                                                                                   \
-    RFT_UNROLL                                                                                          \
-    for (int j = 0; j < count; j++) {                                                                   \
-        const bool pair = RFT_ACCESS_##ACCESS == RFT_ACCESS_PAIR;                                       \
-        v[j] = rft__op_##KIND(v[j], pair ? u[j] : own[j], ALPHA, BETA);                                 \
-        u[j] = paired && !pair ? rft__op_##KIND(u[j], other[j], ALPHA, BETA) : u[j];                    \
-    }                                                                                                   \
-    paired = paired && RFT_ACCESS_##ACCESS != RFT_ACCESS_PAIR;                                          \
+#define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                                                                         \
+    if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                                                         \
+        rft__decode_both(RFT_ACCESS_##ACCESS, TYPE, o->word[i], s, own, other);                                                  \
+    } else if (rft__is_loaded(RFT_ACCESS_##ACCESS)) {                                                                            \
+        rft__decode(RFT_ACCESS_##ACCESS, TYPE, o->word[i], &s, own);                                                             \
+    }                                                                                                                            \
+    RFT_UNROLL                                                                                                                   \
+    for (int j = 0; j < count; j++) {                                                                                            \
+        const bool pair = RFT_ACCESS_##ACCESS == RFT_ACCESS_PAIR;                                                                \
+        v[j] = rft__op_##KIND(v[j], pair ? u[j] : own[j], ALPHA, BETA);                                                          \
+        u[j] = paired && !pair ? rft__op_##KIND(u[j], other[j], ALPHA, BETA) : u[j];                                             \
+    }                                                                                                                            \
+    paired = paired && RFT_ACCESS_##ACCESS != RFT_ACCESS_PAIR;                                                                   \
     i++;
     RFT_EPI(RFT_STEP)
 #undef RFT_STEP
