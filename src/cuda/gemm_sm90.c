@@ -15,7 +15,8 @@ enum { SHARE_NOTHING, SHARE_W, SHARE_X };
 enum {
     SWIZZLE_ROW = 128,
     ALIGN = 1024,      /* of the ring, and the most that aligning it takes */
-    CHUNK_BYTES = 4096, /* staged by a warp of the epilogue */
+    CHUNK_BYTES = 4096, /* staged by a warp of the epilogue: 16 rows of 64 columns f32 */
+    CHUNK_COLUMNS = 64,
     MAX_STAGES = 8,
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
@@ -182,8 +183,39 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
 
 /* ---- text, launch, maps ---- */
 
+/* Instructions of a list for one column of y, roughly; so many that they should not be there once a register. */
+static bool is_long(const rft__problem *p) {
+    int instructions = 0;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        const rft_epi_kind kind = p->epi.op[i].kind;
+        const bool curve = kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH;
+        instructions += (curve ? 28 : rft__epi_is_glu(kind) ? 14 : 2) * (i < p->epi.glu_at ? 2 : 1);
+    }
+    return instructions > 20;
+}
+
+static bool reads_matrix(const rft__problem *p) {
+    bool matrix = false;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        const rft__epi_access access = rft__epi_access_of(p->epi.op[i].kind);
+        matrix = matrix || access == RFT__EPI_MATRIX || access == RFT__EPI_BITS || access == RFT__EPI_SEED;
+    }
+    return matrix;
+}
+
+/* Whether y waits in registers, rounded, and is stored while the next tile is multiplied. Then the list is applied to pairs of
+ * columns in the registers that hold them: gate and up must be in one thread's, and chunks of y a step must do. */
+static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
+    const bool gated = p->epi.glu_at >= 0;
+    const cut t = cut_of(p, c);
+    const int columns = gated ? t.wn / 2 : t.wn, chunks = t.wm / 64 * columns / CHUNK_COLUMNS;
+    return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
+           columns % CHUNK_COLUMNS == 0 && rft__ceil_div(p->w.k, c->row->bk) >= chunks && !is_long(p) && !reads_matrix(p);
+}
+
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
+    rft__text_add(t, "#define RFT_DEFERRED %d\n", deferred(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }

@@ -43,12 +43,27 @@
 #define SPANS_ROW (Y_COLUMNS / RFT_SPAN)
 #define STAGING_BYTES (RFT_SPLIT > 1 ? 0 : CONSUMERS * 4 * RFT_CHUNK_BYTES)
 
+/* y of 16 bits: rounded accumulators wait in registers and are stored while the next tile is multiplied. */
+#define Y_WIDTH (RFT_GLU ? RFT_WN / 2 : RFT_WN) /* columns of y of a warpgroup */
+#define Y_GROUPS (Y_WIDTH / 8)
+#define Y_CHUNKS_ROW (Y_WIDTH / RFT_CHUNK_COLUMNS)
+#define Y_CHUNKS (M_BLOCKS * Y_CHUNKS_ROW)
+#define Y_WORDS (DEFERRED ? M_BLOCKS * Y_GROUPS * 2 : 1)
+#define DEFERRED RFT_DEFERRED
+
+typedef struct parcel {
+    unsigned word[Y_WORDS]; /* pairs of columns: [block of 64 rows][8 columns][row or row + 8] */
+    int batch, m, n;        /* where: first row and column of y of the warpgroup */
+    bool waits;
+} parcel;
+
 typedef struct block {
     const rft__cuda_args *a;
     char *memory;    /* the ring, then what is staged, then barriers */
     unsigned ring, full, empty; /* shared addresses */
     int rank;        /* in the cluster */
     int step, steps; /* of k: the first, and how many */
+    unsigned long long x_policy, w_policy;
 } block;
 
 typedef struct work {
@@ -69,9 +84,15 @@ RFT_FN work work_of(const block *b, int unit) {
 
 /* ---- the warpgroup that loads: one thread ---- */
 
+RFT_FN unsigned long long policy_normal(void) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
 /* One box to where it belongs, or to the same place in both blocks. */
-RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int batch, unsigned full, bool shared) {
-    const unsigned long long policy = rft__policy_keep();
+RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int batch, unsigned full, bool shared,
+                     unsigned long long policy) {
     if (shared && RFT_BATCHED) {
         rft__map_load3_multicast(to, map, c0, c1, batch, full, 3, policy);
     } else if (shared) {
@@ -92,7 +113,7 @@ RFT_FN void load_x(const block *b, const rft__cuda_map *map, int stage, const wo
         if (SHARES_X && i % 2 != b->rank) {
             continue;
         }
-        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, SHARES_X);
+        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, SHARES_X, b->x_policy);
     }
 }
 
@@ -107,7 +128,7 @@ RFT_FN void load_w(const block *b, const rft__cuda_map *map, int stage, const wo
         if (SHARES_W && i % 2 != b->rank) {
             continue;
         }
-        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, SHARES_W);
+        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, SHARES_W, b->w_policy);
     }
 }
 
@@ -130,8 +151,16 @@ RFT_FN int load_w_early(const block *b, const rft__cuda_map *w_map) {
     return early;
 }
 
-RFT_FN void produce(const block *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
+/* Where one row of tiles reads W, nobody reads it twice, and everybody X. */
+RFT_FN void choose_policies(block *b) {
+    const bool once = b->a->number[0] == 1 && !SHARES_W;
+    b->x_policy = once ? rft__policy_keep() : policy_normal();
+    b->w_policy = once ? rft__policy_stream() : policy_normal();
+}
+
+RFT_FN void produce(block *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
     rft__ring ring = {0, 0};
+    choose_policies(b);
     int early = load_w_early(b, w_map);
     rft__pdl_wait();
     for (int unit = first_unit(); unit < unit_count(b); unit += unit_stride()) {
@@ -177,27 +206,6 @@ RFT_FN void release(const block *b, int stage) {
     } else if (lane == 0) {
         rft__mbarrier_arrive(b->empty + 8 * stage);
     }
-}
-
-/* x, w: bytes from a stage's begin to this warpgroup's rows. Two groups of wgmma are under way, so that the tensor cores never
- * wait for a barrier. */
-RFT_FN void multiply_tile(const block *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, unsigned x, unsigned w) {
-    int before = 0;
-    for (int i = 0; i < b->steps; i++) {
-        const unsigned stage = b->ring + ring->stage * STAGE_BYTES;
-        rft__await(b->full + 8 * ring->stage, ring->parity);
-        rft__wgmma_fence();
-        multiply(acc, stage + x, stage + w, i > 0);
-        rft__wgmma_commit();
-        RFT_WGMMA_WAIT(1);
-        if (i > 0) {
-            release(b, before);
-        }
-        before = ring->stage;
-        rft__ring_next(ring, RFT_STAGES);
-    }
-    RFT_WGMMA_WAIT(0);
-    release(b, before);
 }
 
 /* ---- epilogue: accumulators -> chunks of f32 in shared memory -> spans of y ---- */
@@ -308,6 +316,109 @@ RFT_FN void finish_tile(const block *b, float acc[M_BLOCKS][RFT_WN / 2], char *s
     }
 }
 
+/* ---- epilogue of 16-bit y: accumulators -> pairs in registers -> chunks of 16 bits in shared memory -> y ---- */
+
+/* First row and column of y of chunk c of this warp. */
+RFT_FN int parcel_m(int m, int c) { return m + c / Y_CHUNKS_ROW * 64 + (int)threadIdx.x / 32 % 4 * RFT_CHUNK_ROWS; }
+
+RFT_FN int parcel_n(int n, int c) { return n + c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS; }
+
+/* Applies the list to the accumulators where they are; unrolled, as each register is free once its word is made. Pairs beyond
+ * an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
+RFT_FN void pack(const block *b, float acc[M_BLOCKS][RFT_WN / 2], int batch, int m, int n, parcel *to) {
+    const int lane = threadIdx.x % 32, columns = RFT_GLU ? b->a->n / 2 : b->a->n;
+    RFT_UNROLL
+    for (int i = 0; i < Y_WORDS; i++) {
+        const int chunk = i / 16, r = i % 16 * 2;
+        float *const v = acc[chunk / Y_CHUNKS_ROW] + chunk % Y_CHUNKS_ROW * 32 + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
+        if (RFT_EPI_COUNT > 0) {
+            const int row = parcel_m(m, chunk) + rft__wgmma_row(lane, r), column = parcel_n(n, chunk) + rft__wgmma_column(lane, r);
+            rft__epi_span(b->a, batch, min(row, b->a->m - 1), min(column, columns - 2), v, up, 2, 2);
+        }
+        to->word[i] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
+    }
+    to->batch = batch, to->m = m, to->n = n, to->waits = true;
+}
+
+/* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
+RFT_FN void stage_words(const unsigned *v, unsigned to) {
+    const int lane = threadIdx.x % 32, row = lane % 16;
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned at = to + rft__swizzle_128(row * 128 + (2 * i + lane / 16) * 16);
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v[4 * i]), "r"(v[4 * i + 1]),
+                     "r"(v[4 * i + 2]), "r"(v[4 * i + 3])
+                     : "memory");
+    }
+}
+
+/* 8 columns of y, of which `left` exist. */
+RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 w, int left) {
+    const unsigned word[4] = {w.x, w.y, w.z, w.w};
+    const rft__span s = rft__span_of(a, batch, m, n, RFT_SPAN, left < RFT_SPAN ? left : RFT_SPAN);
+    rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
+}
+
+RFT_FN void deliver_chunk(const block *b, const parcel *from, int chunk, char *staged) {
+    const int lane = threadIdx.x % 32;
+    const int n = parcel_n(from->n, chunk) + lane % 8 * 8, left = (RFT_GLU ? b->a->n / 2 : b->a->n) - n;
+    stage_words(from->word + 16 * chunk, rft__shared(staged));
+    __syncwarp();
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int row = lane / 8 + 4 * i, m = parcel_m(from->m, chunk) + row;
+        const uint4 w = *(const uint4 *)(staged + rft__swizzle_128(row * 128 + lane % 8 * 16));
+        if (m < b->a->m) {
+            store_words(b->a, from->batch, m, n, w, left);
+        }
+    }
+    __syncwarp();
+}
+
+RFT_FN void deliver(const block *b, const parcel *from, char *staged) {
+    RFT_UNROLL
+    for (int c = 0; c < Y_CHUNKS; c++) {
+        deliver_chunk(b, from, c, staged);
+    }
+}
+
+/* ---- warpgroups that multiply: a tile ---- */
+
+/* Step i of a tile: one stage is multiplied, the one before is released once its wgmma is done. So two groups of wgmma are
+ * under way, and the tensor cores never wait for a barrier. x, w: bytes from a stage's begin to this warpgroup's rows. */
+RFT_FN void multiply_step(const block *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int *before, unsigned x, unsigned w,
+                          bool first) {
+    const unsigned stage = b->ring + ring->stage * STAGE_BYTES;
+    rft__await(b->full + 8 * ring->stage, ring->parity);
+    rft__wgmma_fence();
+    multiply(acc, stage + x, stage + w, !first);
+    rft__wgmma_commit();
+    RFT_WGMMA_WAIT(1);
+    if (!first) {
+        release(b, *before);
+    }
+    *before = ring->stage;
+    rft__ring_next(ring, RFT_STAGES);
+}
+
+/* The tile before, if it waits, is stored a chunk a step; text() promises as many steps as chunks. */
+RFT_FN void multiply_tile(const block *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, unsigned x, unsigned w,
+                          const parcel *last, char *staged) {
+    int before = 0, i = 0;
+    RFT_UNROLL
+    for (; DEFERRED && i < Y_CHUNKS; i++) {
+        multiply_step(b, acc, ring, &before, x, w, i == 0);
+        if (last->waits) {
+            deliver_chunk(b, last, i, staged);
+        }
+    }
+    for (; i < b->steps; i++) {
+        multiply_step(b, acc, ring, &before, x, w, i == 0);
+    }
+    RFT_WGMMA_WAIT(0);
+    release(b, before);
+}
+
 /* ---- roles ---- */
 
 typedef struct role { /* of a warpgroup that multiplies */
@@ -329,11 +440,20 @@ RFT_FN int y_column(const role *r, const work *w) { return (w->n0 + r->n) / (RFT
 RFT_FN void consume(const block *b, const role *r) {
     char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
     rft__ring ring = {0, 0};
+    parcel last;
+    last.waits = false;
     for (int unit = first_unit(); unit < unit_count(b); unit += unit_stride()) {
         const work w = work_of(b, unit);
         float acc[M_BLOCKS][RFT_WN / 2];
-        multiply_tile(b, acc, &ring, r->x, r->w);
-        finish_tile(b, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
+        multiply_tile(b, acc, &ring, r->x, r->w, &last, staged);
+        if (DEFERRED) {
+            pack(b, acc, w.batch, w.m0 + r->m, y_column(r, &w), &last);
+        } else {
+            finish_tile(b, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
+        }
+    }
+    if (DEFERRED) {
+        deliver(b, &last, staged);
     }
 }
 
@@ -341,6 +461,8 @@ RFT_FN void consume(const block *b, const role *r) {
 RFT_FN void consume_in_turn(const block *b, const role *r) {
     char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
     rft__ring ring = {0, 0};
+    parcel none;
+    none.waits = false;
     int unit = first_unit();
     if (r->group == 1) {
         rft__bar_arrive(1, 256);
@@ -351,7 +473,7 @@ RFT_FN void consume_in_turn(const block *b, const role *r) {
         const work w = work_of(b, unit);
         float acc[M_BLOCKS][RFT_WN / 2];
         rft__bar_sync(1 + r->group, 256);
-        multiply_tile(b, acc, &ring, r->x, r->w);
+        multiply_tile(b, acc, &ring, r->x, r->w, &none, staged);
         if (unit + unit_stride() < unit_count(b)) {
             rft__bar_arrive(2 - r->group, 256);
         }
@@ -366,7 +488,9 @@ RFT_FN void consume_split(const block *b, const role *r) {
     const work w = work_of(b, first_unit());
     rft__ring ring = {0, 0};
     float acc[M_BLOCKS][RFT_WN / 2];
-    multiply_tile(b, acc, &ring, r->x, r->w);
+    parcel none;
+    none.waits = false;
+    multiply_tile(b, acc, &ring, r->x, r->w, &none, b->memory);
     rft__bar_sync(1, 32 * warps);
     RFT_UNROLL
     for (int c = 0; c < CHUNKS; c++) {
@@ -395,7 +519,7 @@ RFT_FN void multiply_role(const block *b, int group) {
     }
 }
 
-RFT_FN void load_role(const block *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
+RFT_FN void load_role(block *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
     if (threadIdx.x / 32 == 0 && rft__elect()) {
         produce(b, x_map, w_map);
     }
@@ -409,7 +533,7 @@ RFT_FN void load_role(const block *b, const rft__cuda_map *x_map, const rft__cud
 RFT_FN block block_of(const rft__cuda_args *a, char *memory) {
     const int rank = RFT_CLUSTER > 1 ? (int)rft__cluster_rank() : 0, all = (a->k - 1) / RFT_BK + 1;
     const unsigned ring = rft__shared(memory), barriers = ring + RING_BYTES + STAGING_BYTES;
-    block b = {a, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, all};
+    block b = {a, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, all, 0, 0};
     if (RFT_SPLIT > 1) {
         b.step = rft__part_begin(all, RFT_SPLIT, rank);
         b.steps = rft__part_begin(all, RFT_SPLIT, rank + 1) - b.step;
@@ -439,7 +563,7 @@ extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
     gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x_map,
               const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
     extern __shared__ char dynamic[];
-    const block b = block_of(&a, dynamic + (0u - rft__shared(dynamic)) % RFT_SWIZZLE_ATOM);
+    block b = block_of(&a, dynamic + (0u - rft__shared(dynamic)) % RFT_SWIZZLE_ATOM);
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     (void)y_map;
     prepare(&b, &x_map, &w_map);
@@ -455,6 +579,7 @@ extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
 #endif
         multiply_role(&b, group - 1);
     }
+    __syncwarp();
     if (RFT_CLUSTER > 1) { /* nobody leaves while others still write to its barriers or read what it staged */
         rft__cluster_arrive();
         rft__cluster_wait();
