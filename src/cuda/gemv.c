@@ -20,12 +20,11 @@ enum { MOST_M = 8, LANES = 32, CHUNK_BYTES = 16, MOST_STAGES = 8, MOST_SHARED = 
 static const double LATENCY = 1.0e-6; /* seconds from a request to its bytes, while memory is busy */
 
 typedef struct shape {
-    int rows, lines, parts;
+    int rows, parts;
 } shape;
 
-/* The order breaks ties: fewer parts meet less often. */
-static const shape shapes[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 4}, {4, 1, 8}, {2, 2, 1},
-                               {2, 2, 2}, {2, 2, 4}, {2, 1, 8}, {1, 2, 4}, {1, 2, 8}};
+/* The order breaks ties. */
+static const shape shapes[] = {{4, 2}, {4, 1}, {4, 4}, {4, 8}, {2, 2}, {2, 1}, {2, 4}, {2, 8}, {1, 4}, {1, 8}};
 
 /* ---- sizes ---- */
 
@@ -53,11 +52,11 @@ static int columns_shared(const rft__problem *p, const rft__cuda_config *c) {
     return warps(c) * (paired(p) ? 2 : 1) * rows_of_x(c) * LANES * 4;
 }
 
-/* Of a block: rings, their barriers, partial sums twice; in that order in gemv_rows.cuh. */
+/* Of a block: rings, their barriers, partial sums twice, a count; in that order in gemv_rows.cuh. */
 static int shared_bytes(const rft__cuda_config *c, int stages) {
     const int ring = c->option[FEED] >= FEED_ASYNC ? stage_bytes(c) : 0, barrier = c->option[FEED] == FEED_BULK ? 8 : 0;
     const int partial = c->split > 1 ? warps(c) * 2 * sums(c) * 4 : 0;
-    return warps(c) * stages * (ring + barrier) + partial;
+    return warps(c) * stages * (ring + barrier) + partial + (has_flag(c, FLAG_LATE) ? 16 : 0);
 }
 
 /* As many as fit; on Hopper into half an SM, so that the next kernel's blocks fit beside. */
@@ -80,11 +79,15 @@ typedef struct list {
     int n;
 } list;
 
-/* An unrolled step holds x of all its lines and all sums in registers: at most 128 a thread, for two blocks on an SM. */
 static bool fits(const rft__problem *p, const rft__cuda_config *c) {
-    const int x_words = rows_of_x(c) * c->option[LINES] * chunk(c) * rft__cuda_size(c->row->x) / 4;
-    return sums(c) <= LANES && (x_words <= 32 || c->option[LINES] == 1) && (!paired(p) || c->option[ROWS] >= 2) &&
-           (c->split == 1 || lines_of_k(p, c) >= c->split);
+    const int least_rows = paired(p) ? 2 : 1;
+    return sums(c) <= LANES && c->option[ROWS] >= least_rows && (c->split == 1 || lines_of_k(p, c) >= c->split);
+}
+
+/* Lines of a step: two where x of both fits into registers beside the sums, since two blocks on an SM leave 128 a thread. */
+static int lines_that_fit(const rft__cuda_config *c) {
+    const int m = rows_of_x(c);
+    return m <= 4 && m * chunk(c) * rft__cuda_size(c->row->x) / 4 <= 16 ? 2 : 1;
 }
 
 static void add(list *l, rft__cuda_config c) {
@@ -94,18 +97,18 @@ static void add(list *l, rft__cuda_config c) {
 }
 
 static rft__cuda_config make(const rft__cuda_row *row, int m, shape s, int feed, int flags) {
-    return (rft__cuda_config){
-        .row = row, .m = m, .split = s.parts, .cluster = 1, .option = {s.rows, s.lines, feed, flags}};
+    return (rft__cuda_config){.row = row, .m = m, .split = s.parts, .cluster = 1, .option = {s.rows, 1, feed, flags}};
 }
 
 static void add_ring(list *l, rft__cuda_config c) {
+    c.option[LINES] = lines_that_fit(&c);
     c.stages = stages_that_fit(l->facts, &c);
     add(l, c);
 }
 
 /* Any pointer and stride: single elements, eight steps in flight. */
 static void add_elements(list *l, const rft__cuda_row *row, int m) {
-    rft__cuda_config c = make(row, m, (shape){m == 0 || m > 4 ? 2 : 4, 1, 4}, FEED_ELEMENT, 0);
+    rft__cuda_config c = make(row, m, (shape){m == 0 || m > 4 ? 2 : 4, 4}, FEED_ELEMENT, 0);
     c.stages = 8;
     c.split = lines_of_k(l->p, &c) < c.split ? 1 : c.split;
     add(l, c);
@@ -116,12 +119,13 @@ static void add_rows(list *l, const rft__cuda_row *row, int m) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !rft__cuda_x_mn(l->p); i++) {
         add_ring(l, make(row, m, shapes[i], feed, FLAG_X16 | late));
     }
-    add_ring(l, make(row, m, shapes[1], feed, late));
-    add_ring(l, make(row, m, shapes[0], feed, late));
+    for (int parts = 2; parts > 0; parts--) {
+        add_ring(l, make(row, m, (shape){m > 4 ? 2 : 4, parts}, feed, late));
+    }
 }
 
 static void add_columns(list *l, const rft__cuda_row *row, int m) {
-    rft__cuda_config c = make(row, m, (shape){1, 1, 1}, FEED_ELEMENT, 0);
+    rft__cuda_config c = make(row, m, (shape){1, 1}, FEED_ELEMENT, 0);
     c.split = row->warps;
     l->out[l->n++] = c;
 }
@@ -207,11 +211,19 @@ static double issue_seconds(const rft__cuda_facts *f, const rft__problem *p, con
     return units * lanes * (steps * step_instructions(c) + ends) / (f->flops_f32 / 2.0) / share;
 }
 
+/* Seconds that the meetings of parts take at least: a unit's last warp waits for operands of the epilogue before it goes on. */
+static double meeting_seconds(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    const int64_t groups = blocks_of(f, p, c) * (warps(c) / c->split);
+    return c->split == 1 || rft__cuda_w_mn(p) ? 0.0 : 0.8e-6 * (double)rft__ceil_div(units_of(p, c) * p->batch, groups);
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const double start = 2.0e-6 + (c->option[FEED] >= FEED_ASYNC ? 0.0 : 0.5e-6) + (c->split > 1 ? 0.1e-6 : 0.0);
-    const double memory = memory_seconds(f, p, c), issue = issue_seconds(f, p, c);
+    const double start = 1.5e-6 + (c->option[FEED] >= FEED_ASYNC ? 0.0 : 0.5e-6) + (has_flag(c, FLAG_X16) ? 0.0 : 0.3e-6);
+    const double busy = larger(memory_seconds(f, p, c), larger(issue_seconds(f, p, c), meeting_seconds(f, p, c)));
     const double other = rft__cuda_traffic(p, m) - rft__matrix_bytes(&p->w);
-    return start + other / f->read_bps + (memory > issue ? memory : issue);
+    return start + other / f->read_bps + busy;
 }
 
 /* ---- the text, and what a config needs ---- */

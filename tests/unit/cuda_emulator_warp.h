@@ -21,6 +21,12 @@ static float __shfl_down_sync(unsigned mask, float v, int distance) {
     return mask == ~0u ? shuffle_float(v, lane_of() + distance) : NAN;
 }
 
+static int atomicSub(int *p, int v) {
+    const int before = *p;
+    *p -= v;
+    return before;
+}
+
 RFT_FN bool rft__elect(void) { return lane_of() == 0; }
 
 /* ---- loads ---- */

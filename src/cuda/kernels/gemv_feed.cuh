@@ -36,7 +36,7 @@ typedef struct cursor {
     const char *at;  /* first row of the unit, first chunk of the step */
     long long unit;
     int chunk, step; /* that chunk */
-    int columns;     /* of the unit that exist; less than 1: none */
+    int columns;     /* from the unit's first one to the last of y */
 } cursor;
 
 /* Offsets of the rows of a unit from its first one. */
@@ -90,10 +90,17 @@ RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     __syncwarp();
     if (rft__elect()) {
         rft__mbarrier_expect(barrier, rows * bytes);
-        RFT_UNROLL
-        for (int r = 0; r < ROWS; r++) {
-            if (row_exists(c, r)) {
+        if (c->columns >= COLUMNS) {
+            RFT_UNROLL
+            for (int r = 0; r < ROWS; r++) {
                 rft__bulk_load(to + r * (LINES * LINE_BYTES), c->at + row_offset(f, r), bytes, barrier, f->policy);
+            }
+        } else {
+            _Pragma("unroll 1")
+            for (int r = 0; r < ROWS; r++) {
+                if (row_exists(c, r)) {
+                    rft__bulk_load(to + r * (LINES * LINE_BYTES), c->at + row_offset(f, r), bytes, barrier, f->policy);
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemv_rows.cuh - gemv.cu for a W of K-contiguous rows: the walk of a warp over its units, the sums, their reduction.
- * Shared memory of a block: rings of all warps, their barriers, then partial sums of the parts, twice, so that a unit's are
- * read while the next one's are written.
+ * Shared memory of a block: rings of all warps, their barriers, partial sums of the parts, twice, so that a unit's are read
+ * while the next one's are written; last the count of warps that have bytes to ask for.
  */
 #include "gemv_feed.cuh"
 
@@ -12,7 +12,8 @@ enum {
     M2 = M <= 2 ? M : M <= 4 ? 4 : 8,
     SUMS = ROWS * M2,
     SPACING = LANES / SUMS, /* lanes that hold one sum when a warp is reduced */
-    X_BYTES = CHUNK * X_SIZE
+    X_BYTES = CHUNK * X_SIZE,
+    PARTIAL_SUMS = PARTS > 1 ? GROUPS * 2 * PARTS * SUMS : 0
 };
 
 typedef struct x_chunk {
@@ -25,6 +26,7 @@ typedef struct walk { /* of one warp; the same in all lanes */
     int first;                   /* chunk of this part; its steps a unit: */
     int steps;
     long long slot, slots, units;
+    int *asking;                 /* warps of the block that have bytes to ask for */
 } walk;
 
 typedef struct place { /* of a unit */
@@ -54,6 +56,16 @@ RFT_FN void cursor_enter(const walk *w, cursor *c) {
     c->columns = columns_of(w->args) - p.column;
 }
 
+/* The last warp of a block that has nothing more to ask for lets the next kernel start. */
+RFT_FN void last_asked(const walk *w) {
+#if RFT_GEMV_LATE
+    if (rft__elect() && atomicSub(w->asking, 1) == 1) {
+        rft__pdl_launch();
+    }
+#endif
+    (void)w;
+}
+
 RFT_FN void cursor_advance(const walk *w, cursor *c) {
     c->at += LINES * LINE_BYTES;
     c->chunk += STEP_CHUNKS;
@@ -63,8 +75,6 @@ RFT_FN void cursor_advance(const walk *w, cursor *c) {
     c->unit += w->slots;
     if (c->unit < w->units) {
         cursor_enter(w, c);
-    } else if (RFT_GEMV_LATE) {
-        rft__pdl_launch();
     }
 }
 
@@ -73,6 +83,9 @@ RFT_FN void refill(const walk *w, feed *f, int stage, cursor *c) {
     if (c->unit < w->units) {
         feed_issue(f, stage, c);
         cursor_advance(w, c);
+        if (c->unit >= w->units) {
+            last_asked(w);
+        }
     }
     feed_commit();
 }
@@ -246,7 +259,7 @@ RFT_FN void finish_parts(const walk *w, place p, int lane, int count, float v, f
 
 /* ---- the kernel ---- */
 
-RFT_FN walk walk_of(const rft__cuda_args *a, int warp) {
+RFT_FN walk walk_of(const rft__cuda_args *a, int warp, int *asking) {
     const int lines = (a->k / CHUNK + LANES - 1) / LANES, part = warp % PARTS, group = warp / PARTS;
     const int begin = (int)((long long)lines * part / PARTS), end = (int)((long long)lines * (part + 1) / PARTS);
     const int steps = (end - begin + LINES - 1) / LINES;
@@ -258,7 +271,8 @@ RFT_FN walk walk_of(const rft__cuda_args *a, int warp) {
                     (steps + TURNS - 1) / TURNS * TURNS,
                     (long long)group * gridDim.x + blockIdx.x,
                     (long long)GROUPS * gridDim.x,
-                    (long long)a->number[0] * a->batch};
+                    (long long)a->number[0] * a->batch,
+                    asking};
     return w;
 }
 
@@ -277,6 +291,17 @@ RFT_FN feed feed_of(const rft__cuda_args *a, const walk *w, int warp, char *shar
     return f;
 }
 
+/* Counts the warps that will ask: those of the block's groups that have a unit. */
+RFT_FN void count_asking(const walk *w) {
+    if (RFT_GEMV_LATE) {
+        if (threadIdx.x == 0) {
+            const long long groups = (w->units - blockIdx.x + gridDim.x - 1) / gridDim.x;
+            *w->asking = PARTS * (int)min(groups, (long long)GROUPS);
+        }
+        __syncthreads();
+    }
+}
+
 RFT_FN void fill_ring(const walk *w, feed *f, cursor *c) {
     _Pragma("unroll (RFT_GEMV_FEED >= 2 ? 1 : RFT_STAGES)")
     for (int i = 0; i < STAGES; i++) {
@@ -289,14 +314,15 @@ RFT_FN void run(const rft__cuda_args *a) {
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     char *const shared = (char *)shared_bytes;
     const int warp = __shfl_sync(~0u, threadIdx.x / LANES, 0);
-    const walk w = walk_of(a, warp);
-    feed f = feed_of(a, &w, warp, shared);
     float *const partial = (float *)(shared + RFT_WARPS * (RING_BYTES + BARRIER_BYTES));
+    const walk w = walk_of(a, warp, (int *)(partial + PARTIAL_SUMS));
+    feed f = feed_of(a, &w, warp, shared);
     cursor next = {0, w.steps > 0 ? w.slot : w.units, 0, 0, 0};
     if (!RFT_GEMV_LATE) {
         rft__pdl_launch();
     }
     feed_start(&f);
+    count_asking(&w);
     if (next.unit < w.units) {
         cursor_enter(&w, &next);
     }
