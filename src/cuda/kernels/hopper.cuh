@@ -153,4 +153,25 @@ RFT_WGMMA(256, 128, 128, 129, 130)
 #define RFT_WGMMA_N(n)  RFT_WGMMA_N_(n)
 #define RFT_WGMMA_N_(n) rft__wgmma_n##n
 
+/* ---- what only gemm_sm90.cu needs ---- */
+RFT_FN unsigned long long rft__policy_normal(void) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+RFT_FN float4 rft__cluster_load4(unsigned remote) {
+    float4 v;
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(remote)
+                 : "memory");
+    return v;
+}
+/* Four 8x8 matrices of 16-bit elements, a word a lane; row i of matrix j goes to the address that lane 8 j + i gives. */
+RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]),
+                 "r"(v[3])
+                 : "memory");
+}
+
 #endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_sm90_epilogue.cuh - from accumulators of wgmma to y, in two ways, each by a warp on its own rows:
+ *     staged    chunks of f32 go through shared memory and become spans of 8 columns: any list, any y, sums of split parts
+ *     deferred  the list is applied to pairs of columns in registers; they wait there, rounded to 16 bits, until they are
+ *               stored a chunk a step while the next tile is multiplied: short lists that read no matrix
+ * Included by gemm_sm90.cu behind RFT_WM x RFT_WN, the tile of a warpgroup.
+ */
+#ifndef RFT_CUDA_KERNELS_GEMM_SM90_EPILOGUE_CUH
+#define RFT_CUDA_KERNELS_GEMM_SM90_EPILOGUE_CUH
+
+#include "epilogue.cuh"
+#include "gemm_sm90_layout.h"
+#include "hopper.cuh"
+
+#define M_BLOCKS (RFT_WM / 64)
+#define CHUNKS_ROW (RFT_WN / RFT_CHUNK_COLUMNS)
+#define CHUNKS (M_BLOCKS * CHUNKS_ROW)
+#define Y_COLUMNS (RFT_GLU ? RFT_CHUNK_COLUMNS / 2 : RFT_CHUNK_COLUMNS) /* of a chunk */
+#define SPANS_ROW (Y_COLUMNS / RFT_SPAN)
+
+/* y of 16 bits: rounded accumulators wait in registers and are stored while the next tile is multiplied. */
+#define Y_WIDTH (RFT_GLU ? RFT_WN / 2 : RFT_WN) /* columns of y of a warpgroup */
+#define Y_GROUPS (Y_WIDTH / 8)
+#define Y_CHUNKS_ROW (Y_WIDTH / RFT_CHUNK_COLUMNS)
+#define Y_CHUNKS (M_BLOCKS * Y_CHUNKS_ROW)
+#define Y_WORDS (RFT_DEFERRED ? M_BLOCKS * Y_GROUPS * 2 : 1)
+
+typedef struct parcel {
+    unsigned word[Y_WORDS]; /* pairs of columns: [block of 64 rows][8 columns][row or row + 8] */
+    int batch, m, n;        /* where: first row and column of y of the warpgroup */
+    bool waits;
+} parcel;
+
+/* ---- epilogue: accumulators -> chunks of f32 in shared memory -> spans of y ---- */
+
+/* Register i of a chunk: 8 columns are 4 registers; with halves of a gated unit 32 gate columns come before their up columns. */
+RFT_FN int chunk_register(int chunk, int i) {
+    if (RFT_GLU == 1) {
+        return (i < 16 ? 0 : RFT_WN / 4 - 16) + 16 * chunk + i;
+    }
+    return 32 * chunk + i;
+}
+
+/* chunk is not a constant, so that the code behind is there once. */
+RFT_FN void take_chunk(float acc[M_BLOCKS][RFT_WN / 2], int chunk, float v[32]) {
+    RFT_UNROLL
+    for (int c = 0; c < CHUNKS; c++) {
+        if (c == chunk) {
+            RFT_UNROLL
+            for (int i = 0; i < 32; i++) {
+                v[i] = acc[c / CHUNKS_ROW][chunk_register(c % CHUNKS_ROW, i)];
+            }
+        }
+    }
+}
+
+RFT_FN void stage_chunk(const float v[32], char *to) {
+    const int lane = threadIdx.x % 32;
+    RFT_UNROLL
+    for (int i = 0; i < 32; i += 2) {
+        *(float2 *)(to + rft__chunk_at(rft__wgmma_row(lane, i), rft__wgmma_column(lane, i))) = make_float2(v[i], v[i + 1]);
+    }
+}
+
+RFT_FN float4 load4_of_rank(const char *from, int rank) {
+    if (RFT_SPLIT == 1) {
+        return *(const float4 *)from;
+    }
+    return rft__cluster_load4(rft__cluster_map(rft__shared(from), rank));
+}
+
+/* count columns, a multiple of 4, summed over the parts of k in ascending order. */
+RFT_FN void read_staged(const char *chunk, int row, int column, int count, float *v) {
+    RFT_UNROLL
+    for (int i = 0; i < count; i += 4) {
+        const char *const from = chunk + rft__chunk_at(row, column + i);
+        float4 sum = load4_of_rank(from, 0);
+        RFT_UNROLL
+        for (int rank = 1; rank < RFT_SPLIT; rank++) {
+            const float4 part = load4_of_rank(from, rank);
+            sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+        }
+        v[i] = sum.x, v[i + 1] = sum.y, v[i + 2] = sum.z, v[i + 3] = sum.w;
+    }
+}
+
+/* v: columns of y, up: what belongs to them of a gated unit. */
+RFT_FN void read_span(const char *chunk, int row, int span, float v[RFT_SPAN], float up[RFT_SPAN]) {
+    if (RFT_GLU == 2) {
+        float both[2 * RFT_SPAN];
+        read_staged(chunk, row, span * 2 * RFT_SPAN, 2 * RFT_SPAN, both);
+        RFT_UNROLL
+        for (int i = 0; i < RFT_SPAN; i++) {
+            v[i] = both[2 * i], up[i] = both[2 * i + 1];
+        }
+        return;
+    }
+    read_staged(chunk, row, span * RFT_SPAN, RFT_SPAN, v);
+    if (RFT_GLU == 1) {
+        read_staged(chunk, row, RFT_CHUNK_COLUMNS / 2 + span * RFT_SPAN, RFT_SPAN, up);
+    }
+}
+
+/* The rows from m, the columns of y from n on. */
+RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int batch, int m, int n) {
+    const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = n + span * RFT_SPAN;
+    const int left = (RFT_GLU ? a->n / 2 : a->n) - column, valid = left < 0 ? 0 : left < RFT_SPAN ? left : RFT_SPAN;
+    RFT_UNROLL
+    for (int i = 0; i < SPANS_ROW / 2; i++) {
+        const int row = rft__chunk_row(lane, i, SPANS_ROW);
+        float v[RFT_SPAN], up[RFT_SPAN];
+        read_span(chunk, row, span, v, up);
+        if (m + row < a->m) {
+            rft__finish_span(a, batch, m + row, column, v, up, RFT_SPAN, valid);
+        }
+    }
+}
+
+/* m, n: first row and column of y of chunk c of a warp's accumulators, from those of its warpgroup. */
+RFT_FN int chunk_m(int m, int c, int warp) { return m + c / CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS; }
+RFT_FN int chunk_n(int n, int c) { return n + c % CHUNKS_ROW * Y_COLUMNS; }
+
+/* Of one warpgroup. m, n: its first row and column of y. */
+RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], char *staged, int batch, int m, int n) {
+    const int warp = threadIdx.x / 32 % 4;
+    _Pragma("unroll 1")
+    for (int c = 0; c < CHUNKS; c++) {
+        float v[32];
+        take_chunk(acc, c, v);
+        stage_chunk(v, staged);
+        __syncwarp();
+        finish_chunk(a, staged, batch, chunk_m(m, c, warp), chunk_n(n, c));
+        __syncwarp();
+    }
+}
+
+/* ---- epilogue of 16-bit y: accumulators -> pairs in registers -> chunks of 16 bits in shared memory -> y ---- */
+
+/* First row and column of y of chunk c of this warp. */
+RFT_FN int parcel_m(int m, int c) { return m + c / Y_CHUNKS_ROW * 64 + (int)threadIdx.x / 32 % 4 * RFT_CHUNK_ROWS; }
+
+RFT_FN int parcel_n(int n, int c) { return n + c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS; }
+
+/* Applies the list to the accumulators where they are; unrolled, as each register is free once its word is made. Pairs beyond
+ * an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
+RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], int batch, int m, int n, parcel *to) {
+    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
+    RFT_UNROLL
+    for (int i = 0; i < Y_WORDS; i++) {
+        const int chunk = i / 16, r = i % 16 * 2;
+        float *const v = acc[chunk / Y_CHUNKS_ROW] + chunk % Y_CHUNKS_ROW * 32 + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
+        if (RFT_EPI_COUNT > 0) {
+            const int row = parcel_m(m, chunk) + rft__wgmma_row(lane, r), column = parcel_n(n, chunk) + rft__wgmma_column(lane, r);
+            rft__epi_span(a, batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
+        }
+        to->word[i] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
+    }
+    to->batch = batch, to->m = m, to->n = n, to->waits = true;
+}
+
+/* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
+RFT_FN void stage_words(const unsigned *v, unsigned to) {
+    const int lane = threadIdx.x % 32, row = lane % 16;
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned at = to + rft__swizzle_128(row * 128 + (2 * i + lane / 16) * 16);
+        rft__stmatrix4(at, v + 4 * i);
+    }
+}
+
+/* 8 columns of y, of which `left` exist. */
+RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 w, int left) {
+    const unsigned word[4] = {w.x, w.y, w.z, w.w};
+    const rft__span s = rft__span_of(a, batch, m, n, RFT_SPAN, left < RFT_SPAN ? left : RFT_SPAN);
+    rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
+}
+
+RFT_FN void deliver_chunk(const rft__cuda_args *a, const parcel *from, int chunk, char *staged) {
+    const int lane = threadIdx.x % 32;
+    const int n = parcel_n(from->n, chunk) + lane % 8 * 8, left = (RFT_GLU ? a->n / 2 : a->n) - n;
+    stage_words(from->word + 16 * chunk, rft__shared(staged));
+    __syncwarp();
+    RFT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int row = lane / 8 + 4 * i, m = parcel_m(from->m, chunk) + row;
+        const uint4 w = *(const uint4 *)(staged + rft__swizzle_128(row * 128 + lane % 8 * 16));
+        if (m < a->m) {
+            store_words(a, from->batch, m, n, w, left);
+        }
+    }
+    __syncwarp();
+}
+
+RFT_FN void deliver(const rft__cuda_args *a, const parcel *from, char *staged) {
+    RFT_UNROLL
+    for (int c = 0; c < Y_CHUNKS; c++) {
+        deliver_chunk(a, from, c, staged);
+    }
+}
+
+#endif
