@@ -24,6 +24,7 @@ static const rft__cuda_row rows[] = {
     {"64x64", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 64, 64, 5, 90, 4, 0},
     {"16x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 16, 128, 64, 9, 90, 4, 0},
     {"64x256", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 256, 64, 9, 90, 4, 0},
+    {"16x64", &rft__cuda_stream_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 16, 64, 32, 5, 90, 4, 0},
 };
 
 /* ---- arithmetic ---- */
@@ -192,6 +193,7 @@ static const trial trials[] = {
     {3, 2, 3, 1, 2, true, {.m = 11, .n = 387, .k = 200, .batch = 1}},
     {3, 1, 2, 1, 1, true, {.m = 16, .n = 258, .k = 136, .batch = 1, .glu = RFT__GLU_HALVES}},
     {4, 2, 2, 1, 2, true, {.m = 33, .n = 300, .k = 136, .batch = 1}},
+    {5, 2, 3, 2, 2, true, {.m = 10, .n = 99, .k = 204, .batch = 1}},
 };
 
 static void run(const trial *t) {

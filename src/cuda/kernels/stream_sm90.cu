@@ -45,9 +45,10 @@
 #define REGISTERS        (RFT_BM / 2) /* of a 64-row block's sums */
 
 /* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
- * token. Half fragments where whole ones would leave half of the threads without. */
+ * token. Half fragments where whole ones would leave half of the threads without, or where the operands of a long list would
+ * take too many registers. */
 #define FRAGMENTS    (SLOTS / HALVES * TOKEN_GROUPS)
-#define UNIT_ROWS    (FRAGMENTS * 8 >= CONSUMER_THREADS ? 8 : 4)
+#define UNIT_ROWS    (FRAGMENTS * 8 >= CONSUMER_THREADS && RFT_EPI_COUNT <= 3 ? 8 : 4)
 #define UNITS        (FRAGMENTS * 8 * (8 / UNIT_ROWS))
 #define UNIT_COLUMNS (RFT_GLU == 2 ? UNIT_ROWS / 2 : UNIT_ROWS)
 #define TILE_COLUMNS (RFT_GLU ? RFT_BN / 2 : RFT_BN)
