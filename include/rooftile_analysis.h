@@ -121,6 +121,10 @@ RFT_API rft_status rft_ctx_get_machine(const rft_ctx *ctx, rft_machine *machine,
 /* Explain for a machine that is not here: the candidates, the choice and the bound, from its profile. Length as snprintf. */
 RFT_API rft_status rft_explain_machine(const rft_machine *machine, const rft_linear_desc *desc, int64_t m, uint32_t threads,
                                        char *buf, size_t cap, size_t *length, rft_error *err); /* [any] */
+/* Compiles what a plan of desc needs on a GPU of that profile into the kernel cache of options (NULL: the default one), so that
+ * making the plan there finds it. Needs NVRTC and no GPU; does nothing for a CPU. */
+RFT_API rft_status rft_prebuild(const rft_machine *machine, const rft_ctx_options *options, const rft_linear_desc *desc,
+                                rft_error *err);                                                  /* [any] */
 
 /* ---- proof ---- */
 typedef struct rft_verify_result {

@@ -10,9 +10,16 @@
 
 #define RFT__STORAGE_ALIGN 64 /* of weight storage and of workspace */
 
-/* as NULL: the device itself, else one that judges candidates as if that machine were here, with `threads` threads. */
-rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft_machine *as, uint32_t threads,
-                         rft_ctx **out, rft_error *err);
+/* A machine that is not here: its device judges candidates as if it were, and with `compile` fills the kernel cache. */
+typedef struct rft__described {
+    const rft_machine *machine;
+    uint32_t threads;
+    bool compile;
+} rft__described;
+
+/* as NULL: the device itself. */
+rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft__described *as, rft_ctx **out,
+                         rft_error *err);
 
 /* Passes status on; a failure's message gets "where: " in front. */
 rft_status rft__status_in(const char *where, rft_status status, rft_error *err);

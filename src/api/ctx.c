@@ -74,9 +74,9 @@ static void load_default(rft_ctx *ctx, const char *cache_dir) {
     }
 }
 
-static rft_status load_profile(rft_ctx *ctx, const rft_ctx_options *o, const rft_machine *as, rft_error *err) {
+static rft_status load_profile(rft_ctx *ctx, const rft_ctx_options *o, const rft__described *as, rft_error *err) {
     if (as != NULL) {
-        ctx->machine = *as;
+        ctx->machine = *as->machine;
         ctx->has_machine = true;
         return RFT_OK;
     }
@@ -89,15 +89,21 @@ static rft_status load_profile(rft_ctx *ctx, const rft_ctx_options *o, const rft
 
 /* ---- life ---- */
 
-static rft_status open_device(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft_machine *as, uint32_t threads,
-                              rft_error *err) {
-    const rft__device_options options = {
-        .ctx = o, .allocator = &ctx->allocator, .log = &ctx->log, .machine = ctx->has_machine ? &ctx->machine : NULL,
-        .ordinal = ordinal, .as = as, .as_threads = threads};
+static rft_status open_device(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft__described *as, rft_error *err) {
+    rft__device_options options = {.ctx = o,
+                                   .allocator = &ctx->allocator,
+                                   .log = &ctx->log,
+                                   .machine = ctx->has_machine ? &ctx->machine : NULL,
+                                   .ordinal = ordinal};
+    if (as != NULL) {
+        options.as = as->machine;
+        options.as_threads = as->threads;
+        options.compile = as->compile;
+    }
     RFT_TRY(ctx->backend->open(&options, &ctx->device, err));
     rft_device_info info = {.struct_size = sizeof info};
     ctx->backend->describe(ctx->device, &info);
-    ctx->threads = as != NULL ? threads : (uint32_t)info.threads;
+    ctx->threads = as != NULL ? as->threads : (uint32_t)info.threads;
     rft__log_event(&ctx->log, RFT_LOG_DISPATCH, "context", ctx->backend->name, -1, "%s; isa %s; %u threads", info.name, info.isa,
                    ctx->threads);
     return RFT_OK;
@@ -112,15 +118,14 @@ static void warn_of_threads(const rft_ctx *ctx) {
     }
 }
 
-static rft_status fill(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft_machine *as, uint32_t threads,
-                       rft_error *err) {
+static rft_status fill(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, const rft__described *as, rft_error *err) {
     ctx->log = (rft__log){.callback = o->log, .user = o->user, .level = o->log_level};
     ctx->strict = (o->flags & RFT_CTX_STRICT) || (as == NULL && rft__env_flag("RFT_STRICT"));
     if (o->threads == 0 && as == NULL) {
         warn_of_threads(ctx);
     }
     RFT_TRY(load_profile(ctx, o, as, err));
-    RFT_TRY(open_device(ctx, o, ordinal, as, threads, err));
+    RFT_TRY(open_device(ctx, o, ordinal, as, err));
     if (!rft__plan_cache_init(&ctx->cache)) {
         ctx->backend->close(ctx->device);
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for the plan cache's lock");
@@ -128,8 +133,8 @@ static rft_status fill(rft_ctx *ctx, const rft_ctx_options *o, int ordinal, cons
     return RFT_OK;
 }
 
-rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft_machine *as, uint32_t threads,
-                         rft_ctx **out, rft_error *err) {
+rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, const rft__described *as, rft_ctx **out,
+                         rft_error *err) {
     rft_ctx_options o = rft_ctx_options_init();
     if (options != NULL) {
         RFT_TRY(rft__sized_read(&o, sizeof o, options, "options", err));
@@ -145,7 +150,7 @@ rft_status rft__ctx_open(const char *device, const rft_ctx_options *options, con
     }
     ctx->allocator = allocator;
     ctx->backend = backend;
-    const rft_status status = fill(ctx, &o, ordinal, as, threads, err);
+    const rft_status status = fill(ctx, &o, ordinal, as, err);
     if (status != RFT_OK) {
         rft__release(&allocator, ctx, sizeof *ctx);
         return status;
@@ -159,7 +164,7 @@ rft_status rft_ctx_create(const char *device, const rft_ctx_options *options, rf
         RFT_FAIL(err, RFT_E_ARG, "out is NULL");
     }
     *out = NULL;
-    return rft__ctx_open(device, options, NULL, 0, out, err);
+    return rft__ctx_open(device, options, NULL, out, err);
 }
 
 void rft_ctx_free(rft_ctx *ctx) {

@@ -276,9 +276,9 @@ static uint32_t list_requests(rft__cuda_choice *c, request *requests) {
     return n;
 }
 
-/* A device that is only described compiles nothing: explaining must not need a compiler. */
+/* A device that is only described has a compiler where it fills the cache, and none where it only explains. */
 static rft_status compile(rft__cuda_choice *c, rft_error *err) {
-    if (c->device->driver == NULL) {
+    if (c->device->jit == NULL) {
         return RFT_OK;
     }
     const size_t bytes = ((size_t)c->n_range + 1) * sizeof(request);
@@ -286,8 +286,8 @@ static rft_status compile(rft__cuda_choice *c, rft_error *err) {
     if (requests == NULL) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for the macros of a plan's kernels (%zu bytes)", bytes);
     }
-    rft__cuda_scope scope;
-    rft_status status = rft__cuda_enter(c->device, &scope, err);
+    rft__cuda_scope scope = {0};
+    rft_status status = c->device->driver != NULL ? rft__cuda_enter(c->device, &scope, err) : RFT_OK;
     if (status == RFT_OK) {
         status = get_kernels(c, requests, list_requests(c, requests), err);
         rft__cuda_leave(&scope);

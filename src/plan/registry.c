@@ -12,21 +12,19 @@
 enum { MAX_ORDINAL = 1023 };
 
 typedef struct row {
-    const char *name;
     const rft__backend *backend;
-    bool numbered;      /* may be followed by :N */
-    const char *absent; /* why backend is NULL */
+    bool numbered; /* its name may be followed by :N */
 } row;
 
 static const row rows[] = {
-    {"cuda", NULL, true, "no CUDA backend in this build"},
-    {"cpu", &rft__backend_cpu, false, NULL},
+    {&rft__backend_cuda, true},
+    {&rft__backend_cpu, false},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static const row *best_row(void) {
     const row *r = rows;
-    while (r->backend == NULL) {
+    while (!r->backend->present()) {
         r++;
     }
     return r;
@@ -45,8 +43,8 @@ static int parse_ordinal(const char *text) {
 /* The row that device names, or NULL. */
 static const row *parse_device(const char *device, int *ordinal) {
     for (const row *r = rows; r < rows + ROWS; r++) {
-        const size_t length = strlen(r->name);
-        if (strncmp(device, r->name, length) != 0) {
+        const size_t length = strlen(r->backend->name);
+        if (strncmp(device, r->backend->name, length) != 0) {
             continue;
         }
         if (device[length] == '\0') {
@@ -67,9 +65,6 @@ rft_status rft__registry_find(const char *device, const rft__backend **backend, 
     if (r == NULL) {
         RFT_FAIL(err, RFT_E_ARG, "device = \"%s\" is neither \"cpu\" nor \"cuda:N\" with N in 0..%d", device, MAX_ORDINAL);
     }
-    if (r->backend == NULL) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "device = \"%s\": %s", device, r->absent);
-    }
     *backend = r->backend;
     return RFT_OK;
 }
@@ -77,15 +72,15 @@ rft_status rft__registry_find(const char *device, const rft__backend **backend, 
 uint32_t rft__registry_kernel_count(void) {
     uint32_t count = 0;
     for (const row *r = rows; r < rows + ROWS; r++) {
-        count += r->backend != NULL ? r->backend->kernel_count() : 0;
+        count += r->backend->kernel_count();
     }
     return count;
 }
 
 rft_status rft__registry_kernel(uint32_t i, rft_kernel_info *info) {
     const row *r = rows;
-    for (; r->backend == NULL || i >= r->backend->kernel_count(); r++) {
-        i -= r->backend != NULL ? r->backend->kernel_count() : 0;
+    for (; i >= r->backend->kernel_count(); r++) {
+        i -= r->backend->kernel_count();
     }
     return r->backend->kernel_get(i, info);
 }

@@ -30,6 +30,7 @@ typedef struct rft__device_options {
     int ordinal;
     const rft_machine *as; /* NULL, or open a device that only judges candidates, as if this machine were here; it never runs */
     uint32_t as_threads;   /* of that device */
+    bool compile;          /* such a device compiles its plans' kernels into the cache all the same */
 } rft__device_options;
 
 typedef struct rft__run {       /* one product, checked */

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_cuda_choose.c - which CUDA kernel serves what, judged on described GPUs: types, architectures, compute, layouts, batch
+ * invariance, the table over m, the fallback for awkward operands, explanations. Needs neither a GPU nor a compiler.
+ */
+#include "cuda/cuda_choice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static rft__cuda_device gpu(int arch) {
+    rft__cuda_device d = {.allocator = rft__allocator_default()};
+    d.facts = (rft__cuda_facts){.arch = arch,
+                                .sms = arch == 90 ? 132 : 108,
+                                .shared_block = arch == 90 ? 232448 : 166912,
+                                .shared_sm = arch == 90 ? 233472 : 167936,
+                                .l2 = 50 << 20,
+                                .read_bps = 4.3e12,
+                                .l2_bps = 7e12,
+                                .flops_16 = 750e12,
+                                .flops_tf32 = 375e12,
+                                .flops_f32 = 51e12};
+    return d;
+}
+
+static rft_linear_desc layer(rft_type x, rft_type w, int64_t n, int64_t k, int64_t m_max) {
+    rft_linear_desc d = rft_linear_desc_init();
+    d.x = x;
+    d.y = x;
+    d.w.elem = w;
+    d.w.n = n;
+    d.w.k = k;
+    d.m_min = 1;
+    d.m_max = m_max;
+    return d;
+}
+
+static rft__cuda_choice *choose(rft__cuda_device *d, const rft_linear_desc *desc) {
+    rft__problem p;
+    rft_error err = {.message = ""};
+    rft__choice *c = NULL;
+    if (rft__problem_make(&p, desc, &err) != RFT_OK || rft__cuda_choose((rft__device *)(void *)d, &p, NULL, &c, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+    return (rft__cuda_choice *)(void *)c;
+}
+
+static void drop(rft__cuda_choice *c) { rft__cuda_choice_free((rft__device *)(void *)c->device, (rft__choice *)(void *)c); }
+
+static const rft__cuda_row *row_at(const rft__cuda_choice *c, int64_t m) { return rft__cuda_pick_at(c, m)->config.row; }
+
+static void ranges_cover_every_m(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    const rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 4096, 4096, 8192);
+    rft__cuda_choice *const c = choose(&d, &desc);
+    int64_t last = 0;
+    for (int i = 0; i < c->n_range; i++) {
+        assert_true(c->range[i].m_last > last);
+        last = c->range[i].m_last;
+    }
+    assert_int_equal(last, 8192);
+    for (int64_t m = 1; m <= 8192; m++) {
+        const rft__cuda_config *const config = &rft__cuda_pick_at(c, m)->config;
+        assert_true(config->m == 0 || config->m == m);
+    }
+    drop(c);
+}
+
+static void architectures_decide(void **state) {
+    (void)state;
+    const rft_linear_desc desc = layer(RFT_F16, RFT_F16, 4096, 4096, 4096);
+    for (int arch = 80; arch <= 120; arch += 10) {
+        rft__cuda_device d = gpu(arch);
+        rft__cuda_choice *const c = choose(&d, &desc);
+        for (int i = 0; i < c->n_range; i++) {
+            assert_true(c->range[i].pick.config.row->arch != 90 || arch == 90);
+        }
+        assert_int_equal(c->fallback[0], '\0');
+        drop(c);
+    }
+}
+
+static void compute_decides(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_F32, RFT_F32, 1024, 1024, 1024);
+    rft__cuda_choice *c = choose(&d, &desc);
+    for (int i = 0; i < c->n_range; i++) {
+        assert_int_equal(c->range[i].pick.config.row->compute, RFT__CUDA_F32);
+    }
+    drop(c);
+    desc.compute = RFT_COMPUTE_TF32;
+    c = choose(&d, &desc);
+    assert_int_equal(row_at(c, 1024)->compute, RFT__CUDA_TF32);
+    drop(c);
+    desc = layer(RFT_BF16, RFT_BF16, 1024, 1024, 1024);
+    desc.compute = RFT_COMPUTE_F32;
+    c = choose(&d, &desc);
+    for (int i = 0; i < c->n_range; i++) {
+        assert_int_equal(c->range[i].pick.config.row->compute, RFT__CUDA_F32);
+    }
+    drop(c);
+}
+
+static void nothing_to_multiply(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 64, 0, 64);
+    rft__cuda_choice *c = choose(&d, &desc);
+    assert_ptr_equal(row_at(c, 1)->family, &rft__cuda_gemm_simt);
+    drop(c);
+    desc = layer(RFT_BF16, RFT_BF16, 64, 64, 64);
+    desc.flags = RFT_ALPHA;
+    c = choose(&d, &desc);
+    assert_ptr_equal(row_at(c, 64)->family, &rft__cuda_gemm_simt);
+    drop(c);
+}
+
+static void batch_invariance_takes_one_config(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 4096, 4096, 4096);
+    desc.flags = RFT_BATCH_INVARIANT;
+    rft__cuda_choice *const many = choose(&d, &desc);
+    desc.m_max = 1;
+    rft__cuda_choice *const one = choose(&d, &desc);
+    assert_int_equal(many->n_range, 1);
+    assert_memory_equal(&many->range[0].pick.config, &one->range[0].pick.config, sizeof(rft__cuda_config));
+    assert_int_equal(many->range[0].pick.config.m, 0);
+    drop(many);
+    drop(one);
+}
+
+/* A plan whose best kernel wants 16-byte rows keeps one that does not; a view that can never have them goes there at once. */
+static void awkward_operands_have_a_kernel(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 4096, 4096, 4096);
+    rft__cuda_choice *c = choose(&d, &desc);
+    assert_int_equal(row_at(c, 4096)->arch, 90);
+    assert_true(c->has_any);
+    assert_int_not_equal(c->any.config.row->arch, 90);
+    drop(c);
+    desc.w.ld = 4097;
+    desc.w.flags = RFT_WEIGHT_VIEW;
+    c = choose(&d, &desc);
+    assert_int_not_equal(row_at(c, 4096)->arch, 90);
+    drop(c);
+}
+
+static void explanations_name_every_row(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    const rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 4096, 4096, 4096);
+    rft__cuda_choice *const c = choose(&d, &desc);
+    static char buf[65536];
+    rft__text t = {buf, sizeof buf, 0};
+    rft__cuda_explain((const rft__choice *)(const void *)c, 512, &t);
+    assert_true(t.length < sizeof buf);
+    assert_memory_equal(buf, "taken    ", 9);
+    for (int i = 0; i < rft__cuda_row_count; i++) {
+        if (strstr(buf, rft__cuda_rows[i].name) == NULL) {
+            fail_msg("%s is missing", rft__cuda_rows[i].name);
+        }
+    }
+    drop(c);
+}
+
+static void sizes_beyond_int_are_refused(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    const rft_linear_desc desc = layer(RFT_BF16, RFT_BF16, 64, 64, (int64_t)1 << 31);
+    rft__problem p;
+    rft_error err;
+    rft__choice *c = NULL;
+    assert_int_equal(rft__problem_make(&p, &desc, &err), RFT_OK);
+    assert_int_equal(rft__cuda_choose((rft__device *)(void *)&d, &p, NULL, &c, &err), RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "desc.m_max = 2147483648"));
+    assert_null(c);
+}
+
+static void names_are_unique(void **state) {
+    (void)state;
+    for (int i = 0; i < rft__cuda_row_count; i++) {
+        for (int j = 0; j < i; j++) {
+            assert_string_not_equal(rft__cuda_rows[i].name, rft__cuda_rows[j].name);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges_cover_every_m),        cmocka_unit_test(architectures_decide),
+        cmocka_unit_test(compute_decides),             cmocka_unit_test(nothing_to_multiply),
+        cmocka_unit_test(batch_invariance_takes_one_config), cmocka_unit_test(awkward_operands_have_a_kernel),
+        cmocka_unit_test(explanations_name_every_row), cmocka_unit_test(sizes_beyond_int_are_refused),
+        cmocka_unit_test(names_are_unique),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
