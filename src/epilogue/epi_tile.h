@@ -10,7 +10,7 @@
 
 #define RFT__EPI_SEGMENT 16 /* columns of a packed panel; tiles are a whole number of panels wide */
 #define RFT__EPI_MAX_SEGMENTS 4
-#define RFT__EPI_MAX_ROWS 16
+#define RFT__EPI_MAX_ROWS 32 /* a whole number of segments */
 
 /* rows x (16 * segments) accumulators, row i at acc + i * 16 * segments. With a GLU list even segments are gate columns and
  * odd ones the up columns of the same outputs. */

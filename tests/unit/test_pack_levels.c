@@ -109,14 +109,17 @@ static void check_strides(pack_case c) {
 
 static void check_sizes(pack_case c) {
     for (c.rows = 0; c.rows <= RFT__MAX_ROWS; c.rows++) {
-        for (c.width = c.rows > 0 ? c.rows : 1; c.width <= RFT__PANEL; c.width += c.width < c.rows + 2 ? 1 : 5) {
+        for (c.width = c.rows > 0 ? c.rows : 1; c.width <= RFT__MAX_ROWS; c.width += c.width < c.rows + 2 ? 1 : 5) {
             for (c.k = 0; c.k <= MAX_K; c.k += c.k < 34 ? 1 : 3) {
                 check_strides(c);
             }
         }
-        c.width = RFT__PANEL;
         c.k = MAX_K - 1;
-        check_strides(c);
+        for (c.width = RFT__PANEL; c.width <= RFT__MAX_ROWS; c.width += RFT__PANEL) {
+            if (c.rows <= c.width) {
+                check_strides(c);
+            }
+        }
     }
 }
 

@@ -91,9 +91,9 @@ RFT_INLINE void pack_8x8(lane_kind kind, const char *src, int64_t row_bytes, int
     }
 }
 
-/* All rows over some lanes of k. Rows 8.. come first: they spill into rows 0..7 of the next k, never the other way. */
+/* All rows over some lanes of k. The last rows come first: they spill into the first ones of the next k, never the other way. */
 RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int lanes, uint32_t *dst, int width) {
-    for (int row = width > LANES ? LANES : 0; row >= 0; row -= LANES) {
+    for (int row = (width - 1) / LANES * LANES; row >= 0; row -= LANES) {
         for (int i = 0; i < lanes; i += LANES) {
             const char *first = src + row * row_bytes + i * lane_bytes(kind);
             pack_8x8(kind, first, row_bytes, rows - row, lanes - i, dst + i * width + row, width);
@@ -116,10 +116,9 @@ RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, in
 
 /* One k of all rows. */
 RFT_INLINE void pack_column(lane_kind kind, const char *src, int rows, int width, uint32_t *dst) {
-    if (width > LANES) {
-        _mm256_storeu_si256((void *)(dst + LANES), load_lanes(kind, src + LANES * lane_bytes(kind), rows - LANES));
+    for (int row = (width - 1) / LANES * LANES; row >= 0; row -= LANES) {
+        _mm256_storeu_si256((void *)(dst + row), load_lanes(kind, src + row * lane_bytes(kind), rows - row));
     }
-    _mm256_storeu_si256((void *)dst, load_lanes(kind, src, rows));
 }
 
 RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, int rows, int width, int64_t k, uint32_t *dst) {

@@ -2,8 +2,8 @@
  *
  * pack_avx512.c - packing by 16x16 transposes of 32-bit lanes, and widening of packed panels. See cpu_kernel.h.
  *
- * A transposed vector is stored whole at its row of the panel even where the panel is narrower than 16: what it spills
- * into the next row is overwritten by that row's own store, and the last rows are stored masked.
+ * A transposed vector is stored whole at its row of the panel even where the panel is narrower than 16, or its rest is: what it
+ * spills into the next row is overwritten by that row's own stores, and the last rows are stored masked.
  */
 #include "cpu/avx512/pack_avx512.h"
 
@@ -12,11 +12,18 @@
 
 #include <immintrin.h>
 
+enum { LANES = 16 };
+
+/* How many of n lie in the 16 from `first` on. */
+RFT_INLINE int in_vector(int n, int first) { return n <= first ? 0 : n - first < LANES ? n - first : LANES; }
+
+RFT_INLINE __mmask16 first_lanes(int n) { return (__mmask16)((1u << n) - 1); }
+
 /* Elements of a row as 32-bit lanes: the first n <= 16 lanes from p, the rest zero. A pair lane is two bf16. */
 typedef enum { LANE_F32, LANE_F16, LANE_BF16, LANE_PAIR } lane_kind;
 
 RFT_INLINE __m512i load_lanes(lane_kind kind, const void *p, int n) {
-    const __mmask16 m = (__mmask16)((1u << n) - 1);
+    const __mmask16 m = first_lanes(n);
     switch (kind) {
     case LANE_F32:
     case LANE_PAIR:
@@ -59,25 +66,34 @@ RFT_INLINE void transpose16(__m512i r[16]) {
     }
 }
 
-/* One block of 16 lanes of k from `rows` rows, the last with only `lanes` of them. */
-RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst,
-                           bool last) {
+/* `lanes` lanes of k from `rows` rows into `columns` of a panel; whole stores unless it is the last block. */
+RFT_INLINE void pack_16x16(lane_kind kind, const char *src, int64_t row_bytes, int rows, int columns, int width, int lanes,
+                           uint32_t *dst, bool last) {
     __m512i r[16];
     RFT_UNROLL
     for (int i = 0; i < 16; i++) {
         r[i] = i < rows ? load_lanes(kind, src + i * row_bytes, lanes) : _mm512_setzero_si512();
     }
     transpose16(r);
-    const __mmask16 m = (__mmask16)((1u << width) - 1);
     RFT_UNROLL
     for (int i = 0; i < 16; i++) {
         if (i < lanes) {
             if (last) {
-                _mm512_mask_storeu_epi32(dst + i * width, m, r[i]);
+                _mm512_mask_storeu_epi32(dst + i * width, first_lanes(columns), r[i]);
             } else {
                 _mm512_storeu_si512(dst + i * width, r[i]);
             }
         }
+    }
+}
+
+/* One block of 16 lanes of k from `rows` rows, the last with only `lanes` of them. Rows 16.. come first: they spill into the
+ * first ones of the next k, never the other way. */
+RFT_INLINE void pack_block(lane_kind kind, const char *src, int64_t row_bytes, int rows, int width, int lanes, uint32_t *dst,
+                           bool last) {
+    for (int row = width > LANES ? LANES : 0; row >= 0; row -= LANES) {
+        pack_16x16(kind, src + row * row_bytes, row_bytes, in_vector(rows, row), in_vector(width, row), width, lanes, dst + row,
+                   last);
     }
 }
 
@@ -88,8 +104,8 @@ RFT_INLINE void pack_row(lane_kind kind, const char *src, int lane_bytes, int64_
         _mm512_storeu_si512(dst + i, load_lanes(kind, src + i * lane_bytes, 16));
     }
     if (i < lanes) {
-        _mm512_mask_storeu_epi32(dst + i, (__mmask16)((1u << (lanes - i)) - 1),
-                                 load_lanes(kind, src + i * lane_bytes, (int)(lanes - i)));
+        const int rest = (int)(lanes - i);
+        _mm512_mask_storeu_epi32(dst + i, first_lanes(rest), load_lanes(kind, src + i * lane_bytes, rest));
     }
 }
 
@@ -110,11 +126,14 @@ RFT_INLINE void pack_rows(lane_kind kind, const char *src, int64_t row_bytes, in
     }
 }
 
-/* MN-contiguous rows: one load, one store a k. */
-RFT_INLINE void pack_columns(lane_kind kind, const char *src, int64_t k_bytes, int rows, int width, int64_t k, float *dst) {
-    const __mmask16 m = (__mmask16)((1u << width) - 1);
+/* MN-contiguous rows: one load, one store for 16 of a k. */
+RFT_INLINE void pack_columns(lane_kind kind, int size, const char *src, int64_t k_bytes, int rows, int width, int64_t k,
+                             uint32_t *dst) {
     for (int64_t i = 0; i < k; i++) {
-        _mm512_mask_storeu_epi32(dst + i * width, m, load_lanes(kind, src + i * k_bytes, rows));
+        for (int row = 0; row < width; row += LANES) {
+            _mm512_mask_storeu_epi32(dst + i * width + row, first_lanes(in_vector(width, row)),
+                                     load_lanes(kind, src + i * k_bytes + row * size, in_vector(rows, row)));
+        }
     }
 }
 
@@ -123,7 +142,7 @@ RFT_INLINE void pack_f32(lane_kind kind, int size, rft__pack_fn *otherwise, cons
     if (k_stride == 1) {
         pack_rows(kind, src, row_stride * size, size, rows, width, k, dst);
     } else if (row_stride == 1) {
-        pack_columns(kind, src, k_stride * size, rows, width, k, dst);
+        pack_columns(kind, size, src, k_stride * size, rows, width, k, dst);
     } else {
         otherwise(src, row_stride, k_stride, rows, width, k, dst);
     }
@@ -141,14 +160,19 @@ void rft__pack_bf16_avx512(const void *src, int64_t row_stride, int64_t k_stride
     pack_f32(LANE_BF16, 2, rft__pack_bf16_ref, src, row_stride, k_stride, rows, width, k, dst);
 }
 
-/* Two k rows of 16-bit elements become one row of pairs. */
+/* Two k rows of up to 16 elements of 16 bits become one row of pairs. */
+RFT_INLINE __m512i pair_lanes(const char *src, int64_t k_bytes, int n, bool second) {
+    const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first_lanes(n), src));
+    const __m256i next = second ? _mm256_maskz_loadu_epi16(first_lanes(n), src + k_bytes) : _mm256_setzero_si256();
+    return _mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32(next), 16));
+}
+
 static void pair_columns(const char *src, int64_t k_bytes, int rows, int width, int64_t k, uint32_t *dst) {
-    const __mmask16 m = (__mmask16)((1u << rows) - 1), store = (__mmask16)((1u << width) - 1);
-    for (int64_t i = 0; i < k; i += 2) {
-        const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, src + i * k_bytes));
-        const __m256i next = i + 1 < k ? _mm256_maskz_loadu_epi16(m, src + (i + 1) * k_bytes) : _mm256_setzero_si256();
-        const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(next), 16);
-        _mm512_mask_storeu_epi32(dst + i / 2 * width, store, _mm512_or_si512(low, high));
+    for (int64_t i = 0; i < k; i += 2, dst += width) {
+        for (int row = 0; row < width; row += LANES) {
+            _mm512_mask_storeu_epi32(dst + row, first_lanes(in_vector(width, row)),
+                                     pair_lanes(src + i * k_bytes + row * 2, k_bytes, in_vector(rows, row), i + 1 < k));
+        }
     }
 }
 
