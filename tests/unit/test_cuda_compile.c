@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_cuda_compile.c - every epilogue op alone and every ordered pair of ops through NVRTC, and the packing kernel: no spills, no
- * stack, which an index that is no constant would cost. Types of y and of operands, pairings and architectures take turns.
+ * test_cuda_compile.c - every epilogue op alone and every ordered pair of ops through NVRTC, and the packing kernel: no spills,
+ * no stack, which an index that is no constant would cost. Types of y and of operands, pairings and architectures take turns.
  */
 #include "jit_fixture.h"
 
@@ -11,15 +11,15 @@
 enum { KINDS = RFT_EPI_DROPOUT, CONFIG = 1024, MOST_REGISTERS = 128 };
 
 static const char finish[] = "#include \"epilogue.cuh\"\n"
-                            "extern \"C\" __global__ void finish(const __grid_constant__ rft__cuda_args a) {\n"
-                            "    rft__pdl_wait();\n"
-                            "    const int n = threadIdx.x * 8, left = (RFT_GLU ? a.n / 2 : a.n) - n;\n"
-                            "    const float4 *x = (const float4 *)a.x + threadIdx.x * 4;\n"
-                            "    const float4 v0 = x[0], v1 = x[1], u0 = x[2], u1 = x[3];\n"
-                            "    float v[8] = {v0.x, v0.y, v0.z, v0.w, v1.x, v1.y, v1.z, v1.w};\n"
-                            "    const float u[8] = {u0.x, u0.y, u0.z, u0.w, u1.x, u1.y, u1.z, u1.w};\n"
-                            "    rft__finish_span(&a, blockIdx.z, blockIdx.x, n, v, u, 8, left < 8 ? left : 8);\n"
-                            "}\n";
+                             "extern \"C\" __global__ void finish(const __grid_constant__ rft__cuda_args a) {\n"
+                             "    rft__pdl_wait();\n"
+                             "    const int n = threadIdx.x * 8, left = (RFT_GLU ? a.n / 2 : a.n) - n;\n"
+                             "    const float4 *x = (const float4 *)a.x + threadIdx.x * 4;\n"
+                             "    const float4 v0 = x[0], v1 = x[1], u0 = x[2], u1 = x[3];\n"
+                             "    float v[8] = {v0.x, v0.y, v0.z, v0.w, v1.x, v1.y, v1.z, v1.w};\n"
+                             "    const float u[8] = {u0.x, u0.y, u0.z, u0.w, u1.x, u1.y, u1.z, u1.w};\n"
+                             "    rft__finish_span(&a, blockIdx.z, blockIdx.x, n, v, u, 8, left < 8 ? left : 8);\n"
+                             "}\n";
 
 typedef struct batch { /* of requests */
     char config[RFT_JIT_MAX][CONFIG];
@@ -114,8 +114,8 @@ static void packing_compiles(void **state) {
         const rft__matrix w = {.elem = i % 2 ? RFT_F32 : RFT_BF16, .n = 4, .k = 4, .k_stride = i / 2 % 2 ? 4 : 1};
         rft__text t = {now.config[now.count], CONFIG, 0};
         rft__cuda_pack_text(&w, &t);
-        now.requests[now.count] = (rft__jit_request){rft__cuda_pack_family.source, rft__cuda_pack_family.name,
-                                                     now.config[now.count], archs[i / 4]};
+        now.requests[now.count] =
+            (rft__jit_request){rft__cuda_pack_family.source, rft__cuda_pack_family.name, now.config[now.count], archs[i / 4]};
         now.count++;
     }
     compile_all();
