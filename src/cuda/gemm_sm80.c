@@ -9,7 +9,8 @@
 #include <stdio.h>
 
 enum { ALIGNMENT, DEPTH }; /* options: of runs of x and w; how many times bk a stage holds */
-enum { MOST_STAGES = 8, BIG_STAGES = 4, FEW_STAGES = 3, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8, SYSTEM_SHARED = 1024, LINE = 128 };
+enum { MOST_STAGES = 8, BIG_STAGES = 4, FEW_STAGES = 3, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8, SYSTEM_SHARED = 1024, LINE = 128,
+       BIG_WARP = 64 * 64 };
 
 static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
 
@@ -51,6 +52,10 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
                  f->shared_block);
         return 0;
     }
+    if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
+        snprintf(reason, RFT__CUDA_REASON, "its warps of 64 x 64 have no registers for f32 along M or N");
+        return 0;
+    }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
             out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth}};
@@ -62,7 +67,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 /* Of the rate of mma.sync: the fewer sums a warp has, the more of its time goes to ldmatrix. */
 static double share(const rft__cuda_row *r) {
     const int sums = warp_m(r) * warp_n(r);
-    return sums >= 64 * 64 ? 0.8 : sums >= 64 * 32 ? 0.68 : sums >= 32 * 32 ? 0.5 : 0.35;
+    return sums >= BIG_WARP ? 0.8 : sums >= 64 * 32 ? 0.68 : sums >= 32 * 32 ? 0.5 : 0.35;
 }
 
 /* mma.sync reaches about 0.62 of wgmma's rate on Hopper. Mixed 16-bit pairs take tf32 instructions. */

@@ -59,15 +59,39 @@ static void words_meet_all_banks(void **state) {
     }
 }
 
-static void lanes_name_each_row_once(void **state) {
+/* Where a lane's fragments lie, said without shortcuts: element (row, k) of the operand, as PTX gives them to lanes. */
+static unsigned place(unsigned row, unsigned byte_of_k, unsigned chunks, int mn, int words) {
+    if (!mn) {
+        return rft__sm80_offset(row, byte_of_k / 16, chunks, 0) + byte_of_k % 16;
+    }
+    const unsigned size = words ? 4 : 2, k = byte_of_k / size, column = row * size;
+    return rft__sm80_offset(k, column / 16, chunks, words) + column % 16;
+}
+
+/* Matrix i of a block: rows 8..15 where i is odd for x, or 2 and 3 for w; the second 16 bytes of k for the others. */
+static void lanes_read_their_fragments(void **state) {
     (void)state;
-    for (int across = 0; across < 2; across++) {
-        unsigned seen = 0;
-        for (unsigned lane = 0; lane < 32; lane++) {
-            const rft__sm80_lane at = rft__sm80_lane_at(lane, across);
-            seen |= 1u << (at.row * 2 + at.chunk);
+    for (int form = 0; form < 12; form++) {
+        const int is_w = form & 1, mn = form >> 1 & 1, words = form >= 8 || (form & 4 && mn), wide = form & 4;
+        const unsigned rows = wide ? 64 : 32, chunks = !mn ? 8 : words ? 16 : 16, row0 = wide ? 64 : 32;
+        if (words && !mn) {
+            continue;
         }
-        assert_int_equal(seen, 0xffffffffu);
+        for (unsigned i = 0; i < rows / 16 * 4 * 128; i++) {
+            const unsigned lane = i % 32, matrix = i / 32 % 4, block = i / 128 % (rows / 16), step = i / 128 / (rows / 16) % 4;
+            const unsigned beside = is_w ? matrix / 2 : matrix % 2, further = is_w ? matrix % 2 : matrix / 2;
+            if (!words && lane / 8 != matrix) {
+                continue; /* a lane names one row of one matrix */
+            }
+            const unsigned row = row0 + 16 * block + 8 * beside, k = 32 * step + 16 * further, at = lane % 8;
+            const unsigned want = words ? place(row + lane / 4, k + lane % 4 * 4, chunks, 1, 1)
+                                  : mn  ? place(row, k + 2 * at, chunks, 1, 0)
+                                        : place(row + at, k, chunks, 0, 0);
+            const unsigned first = rft__sm80_first(lane, row0, chunks, mn, words, is_w);
+            assert_int_equal((first ^ rft__sm80_flip(block, step, mn, words, words && beside)) +
+                                 rft__sm80_add(block, step, chunks, mn, words, words && further),
+                             want);
+        }
     }
 }
 
@@ -186,7 +210,7 @@ int main(void) {
         cmocka_unit_test(chunks_are_permuted),
         cmocka_unit_test(matrices_meet_all_banks),
         cmocka_unit_test(words_meet_all_banks),
-        cmocka_unit_test(lanes_name_each_row_once),
+        cmocka_unit_test(lanes_read_their_fragments),
         cmocka_unit_test(gate_and_up_are_neighbours),
         cmocka_unit_test(configs_fit_devices),
         cmocka_unit_test(every_order_and_edge),

@@ -45,9 +45,19 @@
 #define WN (RFT_BN / WARPS_N)
 #define MI (WM / 16)
 #define NJ (WN / 8)
+#define MIXED (RFT_COMPUTE_TYPE == 4 && SIZE == 2)
+#define AHEAD (!MIXED || MI * NJ < 32) /* registers last for the fragments of the next step as well */
+#define RESIDENT (MI * NJ * 4 >= 64 ? 256 / THREADS : 3) /* blocks of an SM, by registers */
 #define PITCH (WN + 8) /* floats of a row of sums on its way out: 8 banks more than the row before */
 #define X_WORDS (RFT_X_MN && SIZE == 4)
 #define W_WORDS (RFT_W_MN && SIZE == 4)
+
+/* In a loop where chunks take many instructions, or the fragments leave no registers for addresses. */
+#if RFT_OPTION0 == 16 && !RFT_X_MN && !RFT_W_MN
+#define LOADS_UNROLL RFT_UNROLL
+#else
+#define LOADS_UNROLL _Pragma("unroll 1")
+#endif
 
 extern __shared__ __align__(1024) unsigned char shared_bytes[];
 
@@ -111,7 +121,7 @@ RFT_FN void chunk_load(unsigned to, const char *from, int bytes) {
 /* Sends part `part` of `parts` of a stage's chunks to the tile at `tile`, and with the last moves on by one stage. */
 RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int words, unsigned tile, int part, int parts) {
     const int along = clamp_bytes(s->left);
-    RFT_UNROLL
+    LOADS_UNROLL
     for (int i = loads * part / parts; i < loads * (part + 1) / parts; i++) {
         const int apart = i * (THREADS / chunks), down = mn ? apart : rows_apart(i, chunks, halves);
         const int bytes = mn ? (apart < s->left ? s->rows : 0) : (down < s->rows ? along : 0);
@@ -130,43 +140,34 @@ typedef struct fragments { /* of one step: 32 bytes of k */
     unsigned x[MI][4], w[NJ / 2][4];
 } fragments;
 
-/* 16 rows of an operand: for x one fragment of 16 x k, for w two of k x 8. */
-RFT_FN void block_load(unsigned r[4], unsigned tile, unsigned row, unsigned step, unsigned chunks, int mn, int is_w) {
-    const rft__sm80_lane at = rft__sm80_lane_at(threadIdx.x % 32, is_w != mn);
+/* 16 rows of an operand: for x one fragment of 16 x k, for w two of k x 8. at: the lane's place in this stage. */
+RFT_FN void block_load(unsigned r[4], unsigned at, unsigned block, unsigned step, unsigned chunks, int mn, int words, int is_w) {
+    if (words) {
+        RFT_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int beside = is_w ? i / 2 : i % 2, further = is_w ? i % 2 : i / 2;
+            const unsigned word = (at ^ rft__sm80_flip(block, step, mn, 1, beside)) + rft__sm80_add(block, step, chunks, mn, 1, further);
+            r[i] = *(const unsigned *)(shared_bytes + (word - rft__shared(shared_bytes)));
+        }
+        return;
+    }
+    const unsigned row = (at ^ rft__sm80_flip(block, step, mn, 0, 0)) + rft__sm80_add(block, step, chunks, mn, 0, 0);
     if (mn) {
-        rft__ldmatrix4_trans(r, tile + rft__sm80_offset(16 * step + at.row, row / 8 + at.chunk, chunks, 0));
+        rft__ldmatrix4_trans(r, row);
     } else {
-        rft__ldmatrix4(r, tile + rft__sm80_offset(row + at.row, 2 * step + at.chunk, chunks, 0));
+        rft__ldmatrix4(r, row);
     }
 }
 
-/* The same from f32 rows along M or N. */
-RFT_FN void block_load_words(unsigned r[4], unsigned tile, unsigned row, unsigned step, unsigned chunks, int is_w) {
-    const unsigned lane = threadIdx.x % 32;
-    RFT_UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-        const unsigned k = 8 * step + lane % 4 + 4 * (is_w ? i % 2 : i / 2), column = row + lane / 4 + 8 * (is_w ? i / 2 : i % 2);
-        const unsigned at = tile - rft__shared(shared_bytes) + rft__sm80_offset(k, column / 4, chunks, 1);
-        r[i] = *(const unsigned *)(shared_bytes + at + column % 4 * 4);
-    }
-}
-
-RFT_FN void fragments_load(fragments *f, unsigned stage, unsigned m, unsigned n, unsigned step) {
+/* x, w: the lane's places in this stage. */
+RFT_FN void fragments_load(fragments *f, unsigned x, unsigned w, unsigned step) {
     RFT_UNROLL
     for (unsigned i = 0; i < MI; i++) {
-        if (X_WORDS) {
-            block_load_words(f->x[i], stage, m + 16 * i, step, X_CHUNKS, 0);
-        } else {
-            block_load(f->x[i], stage, m + 16 * i, step, X_CHUNKS, RFT_X_MN, 0);
-        }
+        block_load(f->x[i], x, i, step, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
     }
     RFT_UNROLL
     for (unsigned j = 0; j < NJ / 2; j++) {
-        if (W_WORDS) {
-            block_load_words(f->w[j], stage + X_BYTES, n + 16 * j, step, W_CHUNKS, 1);
-        } else {
-            block_load(f->w[j], stage + X_BYTES, n + 16 * j, step, W_CHUNKS, RFT_W_MN, 1);
-        }
+        block_load(f->w[j], w, j, step, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
     }
 }
 
@@ -179,20 +180,25 @@ RFT_FN void round_all(unsigned (*block)[4], int count) {
     }
 }
 
-/* Two words of 2 k each, of rows 8 apart or of one row, as 4 words of 1 k: low halves, then high. */
-RFT_FN void widen_two(unsigned *out, int type, unsigned first, unsigned second) {
-    out[0] = __float_as_uint(rft__widen_low(type, first)), out[1] = __float_as_uint(rft__widen_low(type, second));
-    out[2] = __float_as_uint(rft__widen_high(type, first)), out[3] = __float_as_uint(rft__widen_high(type, second));
-}
-
-/* 16 k of f16 times 16 k of bf16 as twice 8 k of tf32. */
-RFT_FN void multiply_mixed(float d[4], const unsigned x[4], const unsigned w[2]) {
+/* The first or second 8 k of 16: a word of 2 k as a low and a high word of 1 k. f16 with bf16 as tf32, x row by row. */
+RFT_FN void multiply_mixed(float (*sum)[NJ][4], const fragments *f, int half) {
+    unsigned b[NJ][2], a[4];
     RFT_UNROLL
-    for (int half = 0; half < 2; half++) {
-        unsigned a[4], b[2];
-        widen_two(a, RFT_X_TYPE, x[2 * half], x[2 * half + 1]);
-        b[0] = __float_as_uint(rft__widen_low(RFT_W_TYPE, w[half])), b[1] = __float_as_uint(rft__widen_high(RFT_W_TYPE, w[half]));
-        rft__mma_tf32(d, a, b);
+    for (int j = 0; j < NJ; j++) {
+        const unsigned pair = f->w[j / 2][j % 2 * 2 + half];
+        b[j][0] = __float_as_uint(rft__widen_low(RFT_W_TYPE, pair)), b[j][1] = __float_as_uint(rft__widen_high(RFT_W_TYPE, pair));
+    }
+    RFT_UNROLL
+    for (int i = 0; i < MI; i++) {
+        RFT_UNROLL
+        for (int e = 0; e < 2; e++) {
+            const unsigned pair = f->x[i][2 * half + e];
+            a[e] = __float_as_uint(rft__widen_low(RFT_X_TYPE, pair)), a[e + 2] = __float_as_uint(rft__widen_high(RFT_X_TYPE, pair));
+        }
+        RFT_UNROLL
+        for (int j = 0; j < NJ; j++) {
+            rft__mma_tf32(sum[i][j], a, b[j]);
+        }
     }
 }
 
@@ -200,6 +206,10 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
     if (SIZE == 4) {
         round_all(f->x, MI);
         round_all(f->w, NJ / 2);
+    } else if (MIXED) {
+        multiply_mixed(sum, f, 0);
+        multiply_mixed(sum, f, 1);
+        return;
     }
     RFT_UNROLL
     for (int i = 0; i < MI; i++) {
@@ -208,8 +218,6 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
             const unsigned *const w = f->w[j / 2] + j % 2 * 2;
             if (SIZE == 4) {
                 rft__mma_tf32(sum[i][j], f->x[i], w);
-            } else if (RFT_COMPUTE_TYPE == 4) {
-                multiply_mixed(sum[i][j], f->x[i], w);
             } else if (RFT_COMPUTE_TYPE == 3) {
                 rft__mma_bf16(sum[i][j], f->x[i], w);
             } else {
@@ -221,20 +229,25 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
 
 /* The sums of one tile whose first stages are on their way; m, n: the warp's place in it. */
 RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigned m, unsigned n) {
-    const unsigned ring = rft__shared(shared_bytes);
-    fragments f[2];
+    const unsigned ring = rft__shared(shared_bytes), lane = threadIdx.x % 32;
+    const unsigned x_at = ring + rft__sm80_first(lane, m, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
+    const unsigned w_at = ring + X_BYTES + rft__sm80_first(lane, n, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
+    fragments f[2]; /* of this step and, where registers last, the next */
+    int here = 0;
     RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
     __syncthreads();
-    fragments_load(&f[0], ring, m, n, 0);
-    int here = 0;
+    if (AHEAD) {
+        fragments_load(&f[0], x_at, w_at, 0);
+    }
 #pragma unroll 1
     for (int stage = 0; stage < stages; stage++) {
         const int there = here + 1 < RFT_STAGES ? here + 1 : 0;
         RFT_UNROLL
         for (int step = 0; step < STEPS; step++) {
             const int last = step + 1 == STEPS;
-            if (!last) {
-                fragments_load(&f[(step + 1) % 2], ring + (unsigned)(here * STAGE_BYTES), m, n, step + 1);
+            const unsigned now = (unsigned)(here * STAGE_BYTES), then = (unsigned)(there * STAGE_BYTES);
+            if (!AHEAD || !last) {
+                fragments_load(&f[(step + AHEAD) % 2], x_at + now, w_at + now, step + AHEAD);
             }
             if (stage + RFT_STAGES - 1 < stages) { /* over the stage before this one */
                 const unsigned free = ring + (unsigned)((here > 0 ? here - 1 : RFT_STAGES - 1) * STAGE_BYTES);
@@ -245,7 +258,9 @@ RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigne
                 rft__cp_async_commit();
                 RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
                 __syncthreads();
-                fragments_load(&f[(step + 1) % 2], ring + (unsigned)(there * STAGE_BYTES), m, n, 0);
+                if (AHEAD) {
+                    fragments_load(&f[(step + 1) % 2], x_at + then, w_at + then, 0);
+                }
             }
             multiply(sum, &f[step % 2]);
         }
@@ -297,7 +312,7 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
     const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M * WN;
     const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
     const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + BK - 1) / BK;

@@ -22,14 +22,26 @@ RFT_LAYOUT_FN unsigned rft__sm80_offset(unsigned row, unsigned chunk, unsigned c
     return (row * chunks + (chunk ^ swizzle)) * 16;
 }
 
-typedef struct rft__sm80_lane { /* the 16 bytes that a lane names to ldmatrix, in a block of 16 rows by 2 chunks */
-    unsigned row, chunk;
-} rft__sm80_lane;
+/* What a lane reads of 16 rows of an operand and 32 bytes of k, at its first block of rows and first step: the 16 bytes that it
+ * names to ldmatrix, or its first word. mn: stored along M or N. row0: a multiple of the rows that the warp reads in all. The
+ * fragments of x go down rows first, those of w along k first; ldmatrix.trans changes that over. */
+RFT_LAYOUT_FN unsigned rft__sm80_first(unsigned lane, unsigned row0, unsigned chunks, int mn, int words, int is_w) {
+    const unsigned down = lane % 16, beside = lane / 16, across_down = lane / 16 * 8 + lane % 8, across_beside = lane / 8 % 2;
+    const unsigned row = is_w != mn ? across_down : down, chunk = is_w != mn ? across_beside : beside;
+    if (words) {
+        return rft__sm80_offset(lane % 4, (row0 + lane / 4) / 4, chunks, 1) + lane / 4 % 4 * 4;
+    }
+    return mn ? rft__sm80_offset(row, row0 / 8 + chunk, chunks, 0) : rft__sm80_offset(row0 + row, chunk, chunks, 0);
+}
 
-/* across: matrices 1 and 2 swap places. x K-contiguous and w MN-contiguous go down first, the others across. */
-RFT_LAYOUT_FN rft__sm80_lane rft__sm80_lane_at(unsigned lane, int across) {
-    const rft__sm80_lane down_first = {lane % 16, lane / 16}, across_first = {lane / 16 * 8 + lane % 8, lane / 8 % 2};
-    return across ? across_first : down_first;
+/* From there to block `block` and step `step`: (first ^ flip) + add, with tiles on multiples of 1024 bytes. Word i of 4: 8 rows
+ * beside the first where i is odd for x, or 2 and 3 for w; 4 k further for the others. */
+RFT_LAYOUT_FN unsigned rft__sm80_flip(unsigned block, unsigned step, int mn, int words, int beside) {
+    return words ? block * 64 + (beside ? 32u : 0u) : (mn ? block : step) * 32;
+}
+
+RFT_LAYOUT_FN unsigned rft__sm80_add(unsigned block, unsigned step, unsigned chunks, int mn, int words, int further) {
+    return words ? (step * 8 + (further ? 4u : 0u)) * chunks * 16 : (mn ? step : block) * 16 * chunks * 16;
 }
 
 /* Gate and up halves alternate in the tile every 8 columns, so that a lane's sums of both have the same place in neighbouring
