@@ -248,6 +248,7 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     const uint64_t m = (uint64_t)a->m, n = (uint64_t)a->n, k = (uint64_t)a->k, batch = p->batch > 1 ? (uint64_t)p->batch : 0;
     const uint64_t w_batch = batch > 1 && a->w_batch_stride == 0 ? 1 : batch;
     map[0] = operand_map(a->x, p->x, rft__cuda_x_mn(p), m, k, batch, a->ldx, a->x_batch_stride, t.x_box, c->row->bk);
+    map[2] = (rft__cuda_map_spec){.rank = 0};
     map[1] = operand_map(a->w, p->w.elem, rft__cuda_w_mn(p), n, k, w_batch, a->ldw, a->w_batch_stride, t.w_box, c->row->bk);
 }
 
