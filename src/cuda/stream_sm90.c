@@ -14,6 +14,7 @@
 enum { CHUNKS, RESIDENT /* options */ };
 enum { MAX_STAGES = 12, LEAST_STAGES = 3, BLOCK_RESERVED = 1024 /* bytes of an SM that the system takes a block */ };
 
+/* Estimates, to be fitted to measurements. */
 static const double LATENCY = 1.1e-6; /* seconds from a TMA load to its bytes, under load */
 static const double SM_SHARE = 1.6;   /* of an even share of memory's bandwidth that one SM can take */
 static const double FIXED = 2.2e-6;   /* first bytes, last stage, epilogue */

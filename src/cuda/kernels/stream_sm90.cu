@@ -18,8 +18,9 @@
  *
  * Bytes in flight: RFT_STAGES - 1 stages, 80..100 KB a block, so that this kernel and its successor, which fills its ring with W
  * while this one ends, are on an SM together: 2 x 132 x 90 KB is five times what 4.3 TB/s over 1 us need.
- * Registers: RFT_BM / 2 sums (RFT_BM where RFT_BN = 256) of at most 112. A chunk of 128 x 16: 16 KB of W, 131072 FMA.
- * Its wgmma take 64 cycles, its bytes 880 at this SM's share of memory.
+ * Registers: RFT_BM / 2 sums (RFT_BM where RFT_BN = 256), of 96 where two blocks of 9 warps share an SM, 168 with 5 warps. A chunk
+ * of 128 x 16 is 16 KB of W and 131072 FMA: wgmma reads it in 128 clocks at best, memory brings it in 880 at an even share.
+ * These are computed figures; no run has been timed yet.
  */
 #include "config.h"
 
