@@ -12,9 +12,9 @@
  *   producer warp:  [W W W W] wait for the kernel before  [X X X X]  then a stage as soon as one is free
  *   consumers:      warpgroup g has rows 64 g.. of the tile (two times 64 where RFT_BN = 256): 4 wgmma m64nNk16 a chunk
  *
- * The RFT_SPLIT blocks of a cluster have one part of k each. A tile done, each block stores its sums straight into the shared
- * memory of the block that has the last word on those rows (stream_layout.h); that one adds the parts in ascending order of k,
- * applies the epilogue and stores. Clusters go on to tiles `clusters` further; the ring does not stop between tiles.
+ * The RFT_SPLIT blocks of a cluster have one part of k each. A slab of tokens at a time, each block sends its sums straight into
+ * the shared memory of the block that has the last word on those rows (stream_layout.h); that one adds the parts in ascending
+ * order of k, applies the epilogue and stores. Clusters go on to tiles further on; the ring does not stop between tiles.
  *
  * Bytes in flight: RFT_STAGES - 1 stages, 80..100 KB a block, so that this kernel and its successor, which fills its ring with W
  * while this one ends, are on an SM together: 2 x 132 x 90 KB is five times what 4.3 TB/s over 1 us need.
