@@ -16,11 +16,12 @@
  * the shared memory of the block that has the last word on those rows (stream_layout.h); that one adds the parts in ascending
  * order of k, applies the epilogue and stores. Clusters go on to tiles further on; the ring does not stop between tiles.
  *
- * Bytes in flight: RFT_STAGES - 1 stages, 80..100 KB a block, so that this kernel and its successor, which fills its ring with W
- * while this one ends, are on an SM together: 2 x 132 x 90 KB is five times what 4.3 TB/s over 1 us need.
- * Registers: RFT_BM / 2 sums (RFT_BM where RFT_BN = 256), of 96 where two blocks of 9 warps share an SM, 168 with 5 warps. A chunk
- * of 128 x 16 is 16 KB of W and 131072 FMA: wgmma reads it in 128 clocks at best, memory brings it in 880 at an even share.
- * These are computed figures; no run has been timed yet.
+ * Bytes in flight: RFT_STAGES - 1 stages. A ring of about 100 KB, so that this kernel and its successor, which fills its own with
+ * W while this one ends, are on an SM together; at 16 x 64 it keeps 64 KB of W under way, 8.4 MB on 132 SMs, where 4.3 TB/s over
+ * 1 us need 4.3 MB.
+ * Registers: RFT_BM / 2 sums (RFT_BM where RFT_BN = 256), of 96 where two blocks of 9 warps share an SM, 168 with 5 warps.
+ * A chunk of 128 x 16 is 16 KB of W and 131072 FMA: wgmma reads it in 128 clocks at best, memory brings it in 880 at an even
+ * share. These are computed figures; no run has been timed yet.
  */
 #include "config.h"
 
