@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * roofline_lesson.c - the classic roofline experiment: one weight of 4096 x 4096, multiplied by 1, 16 and 512 rows.
- *     roofline_lesson [f32|bf16|f16]
+ *     roofline_lesson [f32|bf16|f16] [cpu|cuda:0]
  * FLOPs grow with the rows, bytes hardly do: intensity decides whether memory or arithmetic sets the time. Each result is
  * proved against an f64 reference before it is timed, and the weight comes from memory, not from a cache, at each call.
+ * On a GPU a time is that of the device; the last column is what the host spends on a call.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "rooftile.h"
@@ -15,18 +16,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIDE = 4096, M_MOST = 512, COPIES_MOST = 256, SAMPLES_MOST = 201, ALIGN = 64, SEED = 1 };
+enum { SIDE = 4096, M_MOST = 512, COPIES_MOST = 256, SAMPLES_MOST = 201, SEED = 1 };
+#define LEAST_SPAN      ((uint64_t)400 << 20) /* bytes of all copies on a GPU, whose cache is hard to empty */
 #define PROFILE_SECONDS 4.0
 #define TIMED_SECONDS   1.0
 
 typedef struct lesson {
     rft_type type;
+    const char *where; /* the device's name */
     rft_ctx *ctx;
     rft_machine machine; /* the roofs */
     rft_device_info device;
-    void *x, *w, *y;
+    void *x, *w, *y;                 /* device memory, as all that a run reads and writes */
     rft_weight *weight[COPIES_MOST]; /* equal ones, that together fit no cache */
     void *packed[COPIES_MOST];
+    size_t packed_bytes;
     int copies;
     int impossible; /* a call took less time than its roof allows */
     rft_error err;
@@ -39,12 +43,25 @@ static void check(const lesson *l, rft_status status, const char *what) {
     exit(1);
 }
 
-static void *buffer(size_t bytes) {
-    void *p = aligned_alloc(ALIGN, (bytes / ALIGN + 1) * ALIGN);
-    if (p == NULL) {
+static void *buffer(lesson *l, size_t bytes) {
+    void *p = NULL;
+    check(l, rft_memory_alloc(l->ctx, bytes, &p, &l->err), "memory");
+    return p;
+}
+
+static size_t element_size(const lesson *l) { return l->type == RFT_F32 ? 4 : 2; }
+
+/* Random elements, made here and copied to the device. */
+static void *random_matrix(lesson *l, int64_t rows, uint64_t seed) {
+    const size_t bytes = (size_t)rows * SIDE * element_size(l);
+    void *const values = malloc(bytes), *const p = buffer(l, bytes);
+    if (values == NULL) {
         fprintf(stderr, "no memory for %zu bytes\n", bytes);
         exit(1);
     }
+    check(l, rft_fill_random(l->type, values, rows * SIDE, seed, &l->err), "random data");
+    check(l, rft_memory_write(l->ctx, p, values, bytes, &l->err), "copy");
+    free(values);
     return p;
 }
 
@@ -67,7 +84,7 @@ static void find_roofs(lesson *l) {
     if (rft_ctx_get_machine(l->ctx, &l->machine, &l->err) == RFT_OK)
         return;
     const int terminal = isatty(STDERR_FILENO);
-    printf("No saved profile of this machine (`rooftile roofline` makes one): measuring its roofs for %.0f s.\n",
+    printf("No saved profile (`rooftile roofline --device %s` makes one): measuring the roofs for %.0f s.\n", l->where,
            PROFILE_SECONDS);
     check(l, rft_machine_measure(l->ctx, PROFILE_SECONDS, terminal ? show_progress : NULL, NULL, &l->machine, &l->err), "roofs");
     if (terminal)
@@ -86,44 +103,42 @@ static rft_linear_desc layer_of(const lesson *l) {
     return d;
 }
 
-static void pack_copy(lesson *l, const rft_weight_desc *d, size_t bytes, int i) {
+static void pack_copy(lesson *l, const rft_weight_desc *d, int i) {
     rft_weight_src source = rft_weight_src_init();
     source.q = l->w;
-    l->packed[i] = buffer(bytes);
+    l->packed[i] = buffer(l, l->packed_bytes);
     check(l, rft_weight_pack(l->ctx, d, &source, l->packed[i], NULL, &l->weight[i], &l->err), "pack");
 }
 
 /* Four times the last-level cache, but no more than a quarter of memory. */
-static int copies_of(const lesson *l, size_t bytes) {
-    const uint64_t cache = l->device.l3 != 0 ? l->device.l3 : l->device.l2, most = l->device.memory / 4;
-    const uint64_t span = 4 * cache < most || most == 0 ? 4 * cache : most, copies = span / bytes + 1;
+static int copies_of(const lesson *l) {
+    const uint64_t cache = 4 * (l->device.l3 != 0 ? l->device.l3 : l->device.l2), most = l->device.memory / 4;
+    const uint64_t wanted = l->device.arch != 0 && cache < LEAST_SPAN ? LEAST_SPAN : cache;
+    const uint64_t span = wanted < most || most == 0 ? wanted : most, copies = span / l->packed_bytes + 1;
     return copies < 2 ? 2 : copies < COPIES_MOST ? (int)copies : COPIES_MOST;
 }
 
 static void make_data(lesson *l) {
-    const size_t element = l->type == RFT_F32 ? 4 : 2;
     const rft_linear_desc d = layer_of(l);
-    size_t bytes = 0;
-    l->x = buffer((size_t)M_MOST * SIDE * element);
-    l->w = buffer((size_t)SIDE * SIDE * element);
-    l->y = buffer((size_t)M_MOST * SIDE * sizeof(float));
-    check(l, rft_fill_random(l->type, l->x, (int64_t)M_MOST * SIDE, SEED, &l->err), "x");
-    check(l, rft_fill_random(l->type, l->w, (int64_t)SIDE * SIDE, SEED + 1, &l->err), "w");
-    check(l, rft_weight_bytes(l->ctx, &d.w, &bytes, &l->err), "weight");
-    l->copies = copies_of(l, bytes);
+    l->x = random_matrix(l, M_MOST, SEED);
+    l->w = random_matrix(l, SIDE, SEED + 1);
+    l->y = buffer(l, (size_t)M_MOST * SIDE * sizeof(float));
+    check(l, rft_weight_bytes(l->ctx, &d.w, &l->packed_bytes, &l->err), "weight");
+    l->copies = copies_of(l);
     for (int i = 0; i < l->copies; i++)
-        pack_copy(l, &d.w, bytes, i);
+        pack_copy(l, &d.w, i);
+    check(l, rft_ctx_sync(l->ctx, NULL, &l->err), "pack");
 }
 
 static void free_all(lesson *l) {
     for (int i = 0; i < l->copies; i++) {
         rft_weight_free(l->weight[i]);
-        free(l->packed[i]);
+        rft_memory_free(l->ctx, l->packed[i], l->packed_bytes);
     }
+    rft_memory_free(l->ctx, l->x, (size_t)M_MOST * SIDE * element_size(l));
+    rft_memory_free(l->ctx, l->w, (size_t)SIDE * SIDE * element_size(l));
+    rft_memory_free(l->ctx, l->y, (size_t)M_MOST * SIDE * sizeof(float));
     rft_ctx_free(l->ctx);
-    free(l->x);
-    free(l->w);
-    free(l->y);
 }
 
 /* ---- one row of the table ---- */
@@ -133,26 +148,47 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median seconds of a call. */
-static double time_calls(lesson *l, const rft_plan *plan, rft_linear_args *args) {
-    double samples[SAMPLES_MOST];
-    int n = 0;
-    const double end = now() + TIMED_SECONDS;
-    for (int call = 0; n < SAMPLES_MOST && (n < 5 || now() < end); call++) {
-        args->weight = l->weight[call % l->copies];
-        const double start = now();
-        check(l, rft_linear_run(plan, args, &l->err), "run");
-        if (call > 0) /* the first one warms up */
-            samples[n++] = now() - start;
-    }
-    qsort(samples, (size_t)n, sizeof *samples, compare);
-    return samples[n / 2];
+typedef struct timed {
+    lesson *l;
+    const rft_plan *plan;
+    rft_linear_args args;
+    uint32_t first; /* copy of the weights that the next call reads */
+} timed;
+
+static rft_status call(void *user, uint32_t i, void *stream, rft_error *err) {
+    timed *t = user;
+    rft_linear_args args = t->args;
+    args.weight = t->l->weight[(t->first + i) % (uint32_t)t->l->copies];
+    args.stream = stream;
+    return rft_linear_run(t->plan, &args, err);
 }
 
-static void print_row(const rft_work *work, const rft_bound *bound, double seconds, int64_t m, double worst) {
-    printf("%5lld  %9.1f  %7.2f  %9.2f  %9.3f  %9.3f  %6.0f %%  %-8s %9.1f  %8.1f  %9.3f\n", (long long)m, 1e-6 * work->flops,
-           1e-6 * work->bytes, work->intensity, 1e3 * seconds, 1e3 * bound->seconds, 100 * bound->seconds / seconds, bound->what,
-           1e-9 * work->flops / seconds, 1e-9 * work->bytes / seconds, worst);
+/* Medians of many samples: one call each, on a GPU a graph of calls that reads every copy of the weights. */
+static void time_calls(lesson *l, const rft_plan *plan, const rft_linear_args *args, double *seconds, double *host_seconds) {
+    double samples[SAMPLES_MOST], host[SAMPLES_MOST];
+    timed t = {.l = l, .plan = plan, .args = *args};
+    const uint32_t calls = l->device.arch != 0 ? (uint32_t)l->copies : 1;
+    const double end = now() + TIMED_SECONDS;
+    int n = 0;
+    check(l, call(&t, 0, NULL, &l->err), "run"); /* warms up */
+    for (; n < SAMPLES_MOST && (n < 5 || now() < end); n++) {
+        rft_timing timing = {.struct_size = sizeof timing};
+        t.first += calls;
+        check(l, rft_measure_calls(l->ctx, call, &t, calls, &timing, &l->err), "run");
+        samples[n] = timing.device_seconds / calls;
+        host[n] = timing.host_seconds / calls;
+    }
+    qsort(samples, (size_t)n, sizeof *samples, compare);
+    qsort(host, (size_t)n, sizeof *host, compare);
+    *seconds = samples[n / 2];
+    *host_seconds = host[n / 2];
+}
+
+static void print_row(const rft_work *work, const rft_bound *bound, double seconds, double host, int64_t m, double worst) {
+    printf("%5lld  %9.1f  %7.2f  %9.2f  %9.2f  %9.2f  %6.0f %%  %-8s %9.1f  %8.1f  %9.3f  %9.2f\n", (long long)m,
+           1e-6 * work->flops, 1e-6 * work->bytes, work->intensity, 1e6 * seconds, 1e6 * bound->seconds,
+           100 * bound->seconds / seconds, bound->what, 1e-9 * work->flops / seconds, 1e-9 * work->bytes / seconds, worst,
+           1e6 * host);
 }
 
 /* False: the result was wrong. */
@@ -163,12 +199,14 @@ static int experiment(lesson *l, const rft_plan *plan, rft_linear_args *args) {
     rft_verify_result proof = {.struct_size = sizeof proof};
     args->weight = l->weight[0];
     check(l, rft_linear_run(plan, args, &l->err), "run");
+    check(l, rft_ctx_sync(l->ctx, NULL, &l->err), "run");
     check(l, rft_verify(plan, args, l->w, 1, SEED, &proof, &l->err), "verify");
     check(l, rft_work_of(&d, args->m, &work, &l->err), "work");
     check(l, rft_machine_bound(&l->machine, &d, args->m, (uint32_t)l->device.threads, &bound, &l->err), "bound");
-    const double seconds = time_calls(l, plan, args);
+    double seconds = 0, host = 0;
+    time_calls(l, plan, args, &seconds, &host);
     l->impossible |= bound.seconds > 1.03 * seconds;
-    print_row(&work, &bound, seconds, args->m, proof.worst);
+    print_row(&work, &bound, seconds, host, args->m, proof.worst);
     return proof.worst <= 1;
 }
 
@@ -200,17 +238,18 @@ static int run_lesson(lesson *l) {
     args.x = l->x;
     args.y = l->y;
     args.workspace_bytes = info.workspace;
-    args.workspace = buffer(info.workspace);
-    printf("Y[M][%d] = X[M][%d] * W[%d][%d], %s · %s, %d threads\n\n", SIDE, SIDE, SIDE, SIDE, rft_type_name(l->type),
-           l->device.name, l->device.threads);
-    puts("    M      MFLOP  MB, least  FLOP/byte   time, ms  bound, ms   roof  bound by   GFLOP/s      GB/s  err/bound");
+    args.workspace = buffer(l, info.workspace);
+    printf("Y[M][%d] = X[M][%d] * W[%d][%d], %s · %s, %d %s\n\n", SIDE, SIDE, SIDE, SIDE, rft_type_name(l->type), l->device.name,
+           l->device.threads, l->device.arch != 0 ? "multiprocessors" : "threads");
+    puts("    M      MFLOP  MB, least  FLOP/byte   time, us  bound, us   roof  bound by   GFLOP/s      GB/s  err/bound   call, "
+         "us");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         args.m = rows[i];
         right &= experiment(l, plan, &args);
     }
     print_lesson(l);
     rft_plan_free(plan);
-    free(args.workspace);
+    rft_memory_free(l->ctx, args.workspace, info.workspace);
     return right;
 }
 
@@ -219,15 +258,16 @@ static rft_type type_of(const char *name) {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(name, rft_type_name(types[i])) == 0)
             return types[i];
-    fprintf(stderr, "usage: roofline_lesson [f32|bf16|f16]\n");
+    fprintf(stderr, "usage: roofline_lesson [f32|bf16|f16] [cpu|cuda:0]\n");
     exit(2);
 }
 
 int main(int argc, char **argv) {
     static lesson l;
     l.type = type_of(argc > 1 ? argv[1] : "f32");
+    l.where = argc > 2 ? argv[2] : "cpu";
     l.device.struct_size = sizeof l.device;
-    check(&l, rft_ctx_create("cpu", NULL, &l.ctx, &l.err), "context");
+    check(&l, rft_ctx_create(l.where, NULL, &l.ctx, &l.err), "context");
     check(&l, rft_ctx_get_device(l.ctx, &l.device), "device");
     find_roofs(&l);
     make_data(&l);
