@@ -75,4 +75,5 @@ const rft__cuda_family rft__cuda_gemm_simt = {
     .text = text,
     .launch = launch,
     .unsuited = unsuited,
+    .any_m = true,
 };

@@ -2,7 +2,7 @@
  *
  * gemm_sm80.c - host half of kernels/gemm_sm80.cu: mma.sync tiles from sm_80 on. Three configs a row: runs of x and w that lie on
  * 16 bytes, on 4, or anywhere; a plan keeps the last beside the faster ones. Called through rft__cuda_gemm_sm80.
- * Bits depend on neither m nor the tile: each element adds the same blocks of k in the same order.
+ * Bits do not depend on m: with one config each element adds the same blocks of k in the same order.
  */
 #include "cuda/gemm_common.h"
 
@@ -18,7 +18,7 @@ static int stage_bytes(const rft__cuda_row *r, int depth) { return (r->bm + r->b
 
 /* A warp's rows and columns, as the kernel has them. */
 static int warp_m(const rft__cuda_row *r) { return r->bm >= 128 ? 64 : r->bm >= 32 ? 32 : 16; }
-static int warp_n(const rft__cuda_row *r) { return r->bn / (r->warps / (r->bm / warp_m(r))); }
+static int warp_n(const rft__cuda_row *r) { return r->bm <= 32 ? 32 : r->bn / (r->warps / (r->bm / warp_m(r))); }
 
 /* Blocks that an SM holds, by registers. */
 static int resident(const rft__cuda_row *r) {
@@ -128,4 +128,5 @@ const rft__cuda_family rft__cuda_gemm_sm80 = {
     .text = text,
     .launch = launch,
     .unsuited = unsuited,
+    .any_m = true,
 };

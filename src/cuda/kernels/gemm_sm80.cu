@@ -15,6 +15,8 @@
  * MN-contiguous operands stay so in shared memory: ldmatrix.trans turns 16-bit ones, f32 is read word by word.
  * RFT_OPTION0: alignment of runs of x and w: 16: one copy a chunk; 4: four; less: plain loads. RFT_GLU 1: rows of the gate and
  * up halves alternate in a tile every 8 columns.
+ * Tiles of 16 or 32 rows: warps of 32 columns; those that are left share the steps of a stage and add up at the end, in order.
+ * RFT_OPTION1: how many times RFT_BK a stage holds.
  * Sums leave through a warp's own part of shared memory, 16 rows at a time, to spans of 8 columns.
  * Registers (128 x 256, sm_90): 128 sums, 64 fragments of this step and the next.
  */
@@ -28,6 +30,10 @@
 #include "gemm_tile.h"
 #include "mma.cuh"
 
+#if RFT_OPTION1 < 1 || RFT_STAGES < 2
+#error "a config of gemm_sm80.c has a depth and stages"
+#endif
+
 #define BK (RFT_BK * RFT_OPTION1) /* of a stage */
 #define THREADS (32 * RFT_WARPS)
 #define SIZE (RFT_X_TYPE == 1 ? 4 : 2) /* of an element, of x and w alike */
@@ -38,11 +44,12 @@
 #define W_LOADS (RFT_BN * BK / PER / THREADS)
 #define X_BYTES (RFT_BM * BK * SIZE)
 #define STAGE_BYTES ((RFT_BM + RFT_BN) * BK * SIZE)
-#define STEPS (BK * SIZE / 32) /* of 32 bytes of k in a stage */
+#define STEPS (BK * SIZE / 32 / WARPS_K) /* of a warp in a stage, 32 bytes of k each */
 #define WM (RFT_BM >= 128 ? 64 : RFT_BM >= 32 ? 32 : 16)
 #define WARPS_M (RFT_BM / WM)
-#define WARPS_N (RFT_WARPS / WARPS_M)
-#define WN (RFT_BN / WARPS_N)
+#define WN (RFT_BM <= 32 ? 32 : RFT_BN / (RFT_WARPS / WARPS_M))
+#define WARPS_N (RFT_BN / WN)
+#define WARPS_K (RFT_WARPS / (WARPS_M * WARPS_N)) /* that share the steps of a stage */
 #define MI (WM / 16)
 #define NJ (WN / 8)
 #define MIXED (RFT_COMPUTE_TYPE == 4 && SIZE == 2)
@@ -159,8 +166,9 @@ RFT_FN void block_load(unsigned r[4], unsigned at, unsigned block, unsigned step
     }
 }
 
-/* x, w: the lane's places in this stage. */
-RFT_FN void fragments_load(fragments *f, unsigned x, unsigned w, unsigned step) {
+/* x, w: the lane's places at the warp's first step of this stage. */
+RFT_FN void fragments_load(fragments *f, unsigned x, unsigned w, unsigned own) {
+    const unsigned step = own * WARPS_K;
     RFT_UNROLL
     for (unsigned i = 0; i < MI; i++) {
         block_load(f->x[i], x, i, step, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
@@ -227,11 +235,17 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
     }
 }
 
-/* The sums of one tile whose first stages are on their way; m, n: the warp's place in it. */
-RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigned m, unsigned n) {
+/* A lane's place in the tile at `tile` from row `row` and step `step` on. */
+RFT_FN unsigned place(unsigned tile, unsigned lane, unsigned row, unsigned step, unsigned chunks, int mn, int words, int is_w) {
+    const unsigned start = rft__sm80_first(lane, row, chunks, mn, words, is_w);
+    return tile + (start ^ rft__sm80_flip(0, step, mn, words, 0)) + rft__sm80_add(0, step, chunks, mn, words, 0);
+}
+
+/* The sums of one tile whose first stages are on their way; m, n: the warp's place in it, first: its first step. */
+RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigned m, unsigned n, unsigned first) {
     const unsigned ring = rft__shared(shared_bytes), lane = threadIdx.x % 32;
-    const unsigned x_at = ring + rft__sm80_first(lane, m, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
-    const unsigned w_at = ring + X_BYTES + rft__sm80_first(lane, n, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
+    const unsigned x_at = place(ring, lane, m, first, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
+    const unsigned w_at = place(ring + X_BYTES, lane, n, first, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
     fragments f[2]; /* of this step and, where registers last, the next */
     int here = 0;
     RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
@@ -264,6 +278,9 @@ RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigne
             }
             multiply(sum, &f[step % 2]);
         }
+        if (STEPS % 2 == 1) {
+            f[0] = f[1];
+        }
         here = there;
     }
     RFT_CP_ASYNC_WAIT(0);
@@ -272,39 +289,60 @@ RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigne
 
 /* ---- out ---- */
 
-/* 8 columns of y at column c of a row of sums, from 8 of them or from 8 pairs. */
+#define PART (16 * PITCH) /* floats of a warp's part of shared memory */
+
+/* One sum of all warps that share it, in ascending k of their steps. */
+RFT_FN float part_sum(const float *at) {
+    float v = at[0];
+    RFT_UNROLL
+    for (int i = 1; i < WARPS_K; i++) {
+        v += at[i * PART];
+    }
+    return v;
+}
+
+/* 8 columns of y from 8 sums of a row, or from 8 pairs. */
 RFT_FN void span_finish(const rft__cuda_args *a, int batch, int m, int n, const float *row) {
     const int n_out = RFT_GLU ? a->n / 2 : a->n;
     float v[8], up[8];
     RFT_UNROLL
     for (int i = 0; i < 8; i++) {
-        v[i] = row[RFT_GLU == 2 ? 2 * i : i];
-        up[i] = RFT_GLU == 2 ? row[2 * i + 1] : RFT_GLU ? row[8 + i] : 0.0f;
+        v[i] = part_sum(row + (RFT_GLU == 2 ? 2 * i : i));
+        up[i] = RFT_GLU ? part_sum(row + (RFT_GLU == 2 ? 2 * i + 1 : 8 + i)) : 0.0f;
     }
     rft__finish_span(a, batch, m, n, v, up, 8, n_out - n < 8 ? n_out - n : 8);
 }
 
-/* 16 rows at a time at the place of the first, so that the epilogue is in the text once; m, n: the warp's first sum. */
+RFT_FN void sums_meet(void) {
+    if (WARPS_K > 1) {
+        __syncthreads();
+    } else {
+        __syncwarp();
+    }
+}
+
+/* 16 rows at a time at the place of the first, so that the epilogue is in the text once; m, n: of the warp's first sum. */
 RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum)[NJ][4]) {
-    const int lane = (int)threadIdx.x % 32, width = RFT_GLU ? 16 : 8, spans = WN / width;
-    float *const out = (float *)shared_bytes + (int)threadIdx.x / 32 * 16 * PITCH;
+    const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 32 % (WARPS_M * WARPS_N),
+              share = (int)threadIdx.x / 32 / (WARPS_M * WARPS_N), width = RFT_GLU ? 16 : 8, spans = WN / width;
+    float *const part = (float *)shared_bytes + group * WARPS_K * PART, *const own = part + share * PART;
 #pragma unroll 1
     for (int i = 0; i < MI; i++) {
         RFT_UNROLL
         for (int j = 0; j < NJ; j++) {
-            float *const at = out + lane / 4 * PITCH + 8 * j + lane % 4 * 2;
+            float *const at = own + lane / 4 * PITCH + 8 * j + lane % 4 * 2;
             at[0] = sum[0][j][0], at[1] = sum[0][j][1];
             at[8 * PITCH] = sum[0][j][2], at[8 * PITCH + 1] = sum[0][j][3];
         }
-        __syncwarp();
+        sums_meet();
 #pragma unroll 1
-        for (int s = lane; s < 16 * spans; s += 32) {
+        for (int s = lane + 32 * share; s < 16 * spans; s += 32 * WARPS_K) {
             const int row = s / spans, c = s % spans * width, column = RFT_GLU ? (n + c) / 2 : n + c;
             if (m + 16 * i + row < a->m && column < (RFT_GLU ? a->n / 2 : a->n)) {
-                span_finish(a, batch, m + 16 * i + row, column, out + row * PITCH + c);
+                span_finish(a, batch, m + 16 * i + row, column, part + row * PITCH + c);
             }
         }
-        __syncwarp();
+        sums_meet();
         RFT_UNROLL
         for (int j = 0; j < (MI - 1) * NJ * 4; j++) {
             sum[j / (NJ * 4)][j / 4 % NJ][j % 4] = sum[j / (NJ * 4) + 1][j / 4 % NJ][j % 4];
@@ -313,7 +351,7 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
-    const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M * WN;
+    const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M % WARPS_N * WN;
     const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
     const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + BK - 1) / BK;
     const unsigned ring = rft__shared(shared_bytes);
@@ -343,7 +381,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const 
             }
             rft__cp_async_commit();
         }
-        tile_sums(sum, &x, &w, stages, (unsigned)m, (unsigned)n);
+        tile_sums(sum, &x, &w, stages, (unsigned)m, (unsigned)n, (unsigned)(warp / (WARPS_M * WARPS_N)));
         finish(&args, batch, m0 + m, n0 + n, sum);
         __syncthreads();
     }
