@@ -31,10 +31,16 @@ typedef struct chunk {
     unsigned word[CHUNK_BYTES < 4 ? 1 : CHUNK_BYTES / 4];
 } chunk;
 
+#if RFT_BATCHED
+typedef unsigned long long unit_index;
+#else
+typedef unsigned unit_index; /* of two registers less */
+#endif
+
 /* Where the next step to be asked for lies. */
 typedef struct cursor {
     const char *at;  /* first row of the unit, first chunk of the step */
-    long long unit;
+    unit_index unit;
     int chunk, step; /* that chunk */
     int columns;     /* from the unit's first one to the last of y */
 } cursor;

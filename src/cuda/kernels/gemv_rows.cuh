@@ -25,7 +25,7 @@ typedef struct walk { /* of one warp; the same in all lanes */
     int part, group, m;          /* m: rows of x that exist */
     int first;                   /* chunk of this part; its steps a unit: */
     int steps;
-    long long slot, slots, units;
+    unit_index slot, slots, units;
     int *asking;                 /* warps of the block that have bytes to ask for */
 } walk;
 
@@ -33,10 +33,9 @@ typedef struct place { /* of a unit */
     int batch, column;
 } place;
 
-RFT_FN place place_of(const walk *w, long long unit) {
-    const int per_batch = w->args->number[0];
-    const int batch = RFT_BATCHED ? (int)(unit / per_batch) : 0;
-    const place p = {batch, (int)(unit - (long long)batch * per_batch) * COLUMNS};
+RFT_FN place place_of(const walk *w, unit_index unit) {
+    const unsigned per_batch = w->args->number[0], batch = RFT_BATCHED ? (unsigned)(unit / per_batch) : 0;
+    const place p = {(int)batch, (int)(unit - (unit_index)batch * per_batch) * COLUMNS};
     return p;
 }
 
@@ -186,7 +185,10 @@ RFT_FN void turn(const walk *w, const feed *f, int stage, int step, x_place xp, 
 
 /* The elements behind the last whole chunk, one a lane; the last part's. */
 RFT_FN void add_tail(const walk *w, const feed *f, place p, x_place xp, float *sum) {
-    const int whole = w->args->k / CHUNK * CHUNK, k = whole + f->lane, columns = columns_of(w->args) - p.column;
+    int k = w->args->k / CHUNK * CHUNK;
+    asm volatile("" : "+r"(k)); /* or k takes a register through the loop of the sums */
+    k += f->lane;
+    const int columns = columns_of(w->args) - p.column;
     if (CHUNK == 1 || w->part != PARTS - 1 || k >= w->args->k) {
         return;
     }
@@ -269,9 +271,9 @@ RFT_FN walk walk_of(const rft__cuda_args *a, int warp, int *asking) {
                     RFT_M ? RFT_M : a->m,
                     begin * LANES,
                     (steps + TURNS - 1) / TURNS * TURNS,
-                    (long long)group * gridDim.x + blockIdx.x,
-                    (long long)GROUPS * gridDim.x,
-                    (long long)a->number[0] * a->batch,
+                    (unit_index)group * gridDim.x + blockIdx.x,
+                    (unit_index)GROUPS * gridDim.x,
+                    (unit_index)a->number[0] * (RFT_BATCHED ? a->batch : 1),
                     asking};
     return w;
 }
@@ -295,8 +297,8 @@ RFT_FN feed feed_of(const rft__cuda_args *a, const walk *w, int warp, char *shar
 RFT_FN void count_asking(const walk *w) {
     if (RFT_GEMV_LATE) {
         if (threadIdx.x == 0) {
-            const long long groups = (w->units - blockIdx.x + gridDim.x - 1) / gridDim.x;
-            *w->asking = PARTS * (int)min(groups, (long long)GROUPS);
+            const unit_index groups = (w->units - blockIdx.x + gridDim.x - 1) / gridDim.x;
+            *w->asking = PARTS * (int)min(groups, (unit_index)GROUPS);
         }
         __syncthreads();
     }
@@ -334,7 +336,7 @@ RFT_FN void run(const rft__cuda_args *a) {
         fill_ring(&w, &f, &next);
     }
     int stage = 0, count = 0;
-    for (long long unit = w.slot; unit < w.units; unit += w.slots, count++) {
+    for (unit_index unit = w.slot; unit < w.units; unit += w.slots, count++) {
         const place p = place_of(&w, unit);
         const x_place xp = x_of(a, p.batch);
         float sum[SUMS] = {0};
