@@ -102,6 +102,8 @@ static emulated_map emulate_map(const rft__cuda_map_spec *s, bool early) {
     return m;
 }
 
+enum { EMULATE_BLANK = 0x7fc1 }; /* of bf16: a NaN that no sum is */
+
 typedef struct run_sm90 { /* how to run a product */
     const rft__cuda_facts *facts;
     bool early;
@@ -110,9 +112,10 @@ typedef struct run_sm90 { /* how to run a product */
 
 static void emulate_product_sm90(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const run_sm90 *how) {
     rft__problem q = emulate_problem(p);
-    operand x = emulate_operand(p, p->x, false, p->m, 1), w = emulate_operand(p, p->w, false, p->n, 2);
+    operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
     const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
     float *const y = malloc((size_t)count * sizeof *y);
+    uint16_t *const half = malloc((size_t)count * sizeof *half);
     rft__cuda_launch l;
     rft__cuda_map_spec spec[3];
     emulated_sm90 e;
@@ -120,7 +123,7 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     f->launch(how->facts, &q, c, p->m, &l);
     rft__cuda_args a = {.x = x.data,
                         .w = w.data,
-                        .y = y,
+                        .y = p->y == RFT_F32 ? (void *)y : half,
                         .ldx = x.ld,
                         .ldw = w.ld,
                         .ldy = ldy,
@@ -142,16 +145,20 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     emulate_open_sm90(&e, f, p, c, how->early);
     for (int seed = 1; seed <= how->seeds; seed++) {
         for (int64_t i = 0; i < count; i++) {
-            y[i] = -777.0f;
+            y[i] = -777.0f, half[i] = EMULATE_BLANK;
         }
         if (!e.launch(&a, maps, l.grid[0], l.block, (uint64_t)seed)) {
             fail_msg("%s split %d stages %d: m=%lld n=%lld k=%lld seed %d: %s (%d faults)", c->row->name, c->split, c->stages,
                      (long long)p->m, (long long)p->n, (long long)p->k, seed, *e.faults ? "at fault" : "hangs", *e.faults);
         }
+        for (int64_t i = 0; p->y == RFT_BF16 && i < count; i++) {
+            y[i] = half[i] == EMULATE_BLANK ? -777.0f : rft__as_float((unsigned)half[i] << 16);
+        }
         emulate_check(p, y, ldy, q.epi.n_out, c->row->name);
     }
     emulate_close(&e.files);
     free(y);
+    free(half);
     emulate_release(&x);
     emulate_release(&w);
 }

@@ -43,10 +43,13 @@ typedef struct uint4 {
 typedef struct float2 {
     float x, y;
 } float2;
+typedef struct float4 {
+    float x, y, z, w;
+} float4;
 
 enum {
     BLOCKS_MOST = 8,
-    THREADS_MOST = 320,
+    THREADS_MOST = 384,
     WARPS_MOST = THREADS_MOST / 32,
     STACK = 64 << 10,
     SHARED = 232448,
@@ -75,7 +78,7 @@ typedef struct block {
 typedef struct product {
     float *d;
     uint64_t a, b;
-    int n;
+    int n, accumulate;
 } product; /* a wgmma that was issued */
 
 typedef struct fiber {
@@ -145,6 +148,8 @@ static int __shfl_sync(unsigned mask, int value, int lane) {
 }
 
 /* ---- numbers ---- */
+
+#define min(a, b) ((a) < (b) ? (a) : (b))
 
 RFT_FN float2 make_float2(float x, float y) { return (float2){x, y}; }
 RFT_FN uint2 make_uint2(unsigned x, unsigned y) { return (uint2){x, y}; }
@@ -217,6 +222,14 @@ RFT_FN void rft__pdl_launch(void) {}
 RFT_FN void rft__pdl_wait(void) { now->waited = true; }
 RFT_FN unsigned rft__shared(const void *p) { return (unsigned)((const unsigned char *)p - now->block->memory); }
 RFT_FN void rft__bar_sync(int id, int threads) { meet(&now->block->named[id], threads); }
+RFT_FN void rft__bar_arrive(int id, int threads) {
+    meeting *const m = &now->block->named[id];
+    if (++m->arrived == threads) {
+        m->arrived = 0, m->generation++, progress++;
+    }
+}
+#define RFT_REGISTERS_RAISE(n)
+#define RFT_REGISTERS_LOWER(n)
 RFT_FN unsigned rft__cluster_rank(void) { return now->block->rank; }
 RFT_FN void rft__cluster_arrive_relaxed(void) {
     now->generation = cluster_meeting.generation;
@@ -229,6 +242,7 @@ RFT_FN void rft__cluster_wait(void) {
         yield();
     }
 }
+#define rft__cluster_arrive rft__cluster_arrive_relaxed
 RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) { return rank << 24 | address; }
 
 static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) {
@@ -245,29 +259,66 @@ RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned rem
     l->v[0] = v0, l->v[1] = v1;
 }
 
+RFT_FN float4 rft__cluster_load4(unsigned remote) {
+    float4 v;
+    fault_unless(remote % 16 == 0 && blocks[remote >> 24].running > 0);
+    memcpy(&v, blocks[remote >> 24].memory + (remote & 0xffffffu), sizeof v);
+    return v;
+}
+
+/* Word j of a lane belongs to matrix j, row lane / 4, whose address lane 8 j + lane / 4 gives. */
+RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
+    uint32_t *const rows = shown[now->block->rank][warp_of()];
+    const unsigned lane = now->thread.x % 32;
+    fault_unless(address % 16 == 0);
+    rows[lane] = address;
+    __syncwarp();
+    for (unsigned j = 0; j < 4; j++) {
+        memcpy(now->block->memory + rows[8 * j + lane / 4] + lane % 4 * 4, &v[j], 4);
+    }
+    __syncwarp();
+}
+
 /* ---- TMA: a map's first word is the address of its description ---- */
 
 RFT_FN unsigned long long rft__policy_stream(void) { return 0; }
 RFT_FN unsigned long long rft__policy_keep(void) { return 0; }
+RFT_FN unsigned long long rft__policy_normal(void) { return 0; }
 RFT_FN void rft__map_prefetch(const rft__cuda_map *map) { (void)map; }
 
 static int box_bytes(const emulated_map *m) { return (int)(m->box[0] * m->box[1] * m->size); }
 
-static void load_later(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, int rank, unsigned barrier) {
+static void load_later(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, int rank, unsigned barrier,
+                       unsigned mask) {
     const emulated_map *const m = (const emulated_map *)(uintptr_t)map->word[0];
     fault_unless(to % 1024 == 0 && m->rank == rank && (now->waited || (m->early && RFT_W_EARLY)));
-    late *const l = add_late(now->block, to, barrier, box_bytes(m));
-    l->map = m, l->c[0] = c0, l->c[1] = c1, l->c[2] = c2;
+    for (unsigned r = 0; r < RFT_CLUSTER; r++) {
+        if (mask >> r & 1u) {
+            late *const l = add_late(&blocks[r], to, barrier, box_bytes(m));
+            l->map = m, l->c[0] = c0, l->c[1] = c1, l->c[2] = c2;
+        }
+    }
 }
 
 RFT_FN void rft__map_load2(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier, unsigned long long policy) {
     (void)policy;
-    load_later(to, map, c0, c1, 0, 2, barrier);
+    load_later(to, map, c0, c1, 0, 2, barrier, 1u << now->block->rank);
 }
 RFT_FN void rft__map_load3(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, unsigned barrier,
                            unsigned long long policy) {
     (void)policy;
-    load_later(to, map, c0, c1, c2, 3, barrier);
+    load_later(to, map, c0, c1, c2, 3, barrier, 1u << now->block->rank);
+}
+
+RFT_FN void rft__map_load2_multicast(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier,
+                                     unsigned short to_blocks, unsigned long long policy) {
+    (void)policy;
+    load_later(to, map, c0, c1, 0, 2, barrier, to_blocks);
+}
+RFT_FN void rft__map_load3_multicast(unsigned to, const rft__cuda_map *map, int c0, int c1, int c2, unsigned barrier,
+                                     unsigned short to_blocks, unsigned long long policy) {
+    (void)policy;
+    load_later(to, map, c0, c1, c2, 3, barrier, to_blocks);
 }
 
 /* One 16-byte piece of a box, elements outside of the tensor as zeros. */
@@ -305,12 +356,15 @@ static void arrive_late(int i) {
     barrier_step(barrier_at(l.to, l.barrier), 0, -box_bytes(l.map));
 }
 
-/* ---- wgmma: K-major operands, rows of 128 bytes, swizzled ---- */
+/* ---- wgmma: rows of 128 bytes, swizzled, of k or of the operand's own side ---- */
 
-static float operand_at(uint64_t descriptor, int row, int k) {
+static float operand_at(uint64_t descriptor, int row, int k, bool mn) {
     const unsigned size = RFT_X_TYPE == 1 ? 4 : 2, stride = (unsigned)(descriptor >> 32 & 0x3fffu) << 4;
-    const unsigned linear =
-        ((unsigned)(descriptor & 0x3fffu) << 4) + (unsigned)row / 8 * stride + (unsigned)row % 8 * 128 + (unsigned)k * size;
+    const unsigned leading = (unsigned)(descriptor >> 16 & 0x3fffu) << 4, start = (unsigned)(descriptor & 0x3fffu) << 4;
+    const unsigned of_k = (unsigned)row / 8 * stride + (unsigned)row % 8 * 128 + (unsigned)k * size;
+    const unsigned of_mn =
+        (unsigned)row / 64 * leading + (unsigned)k / 8 * stride + (unsigned)k % 8 * 128 + (unsigned)row % 64 * size;
+    const unsigned linear = start + (mn ? of_mn : of_k);
     const unsigned char *const p = shared + (linear ^ ((linear >> 7 & 7u) << 4));
     uint32_t bits = 0;
     memcpy(&bits, p, size);
@@ -321,10 +375,10 @@ static void multiply_now(const product *p) {
     const int t = (int)now->thread.x % 128, depth = RFT_X_TYPE == 1 ? 8 : 16;
     fault_unless(p->a >> 62 == 1 && p->b >> 62 == 1 && (p->a >> 49 & 7u) == 0);
     for (int r = 0; r < p->n / 2; r++) {
-        double sum = p->d[r];
+        double sum = p->accumulate ? p->d[r] : 0;
         for (int k = 0; k < depth; k++) {
-            sum += (double)operand_at(p->a, t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, k) *
-                   (double)operand_at(p->b, r / 4 * 8 + t % 4 * 2 + r % 2, k);
+            sum += (double)operand_at(p->a, t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, k, RFT_X_MN) *
+                   (double)operand_at(p->b, r / 4 * 8 + t % 4 * 2 + r % 2, k, RFT_W_MN);
         }
         p->d[r] = (float)sum;
     }
@@ -332,8 +386,8 @@ static void multiply_now(const product *p) {
 
 static int wgmma_n;
 static void multiply_later(float *d, unsigned long long a, unsigned long long b, int accumulate) {
-    fault_unless(accumulate == 1 && now->n_product < QUEUE);
-    now->product[now->n_product++ % QUEUE] = (product){d, a, b, wgmma_n};
+    fault_unless(now->n_product < QUEUE);
+    now->product[now->n_product++ % QUEUE] = (product){d, a, b, wgmma_n, accumulate};
 }
 #define RFT_WGMMA_N(n) (wgmma_n = (n), multiply_later)
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_cuda_gemm_sm90_text.c - the text of the Hopper GEMM, run on the CPU: exact sums at ragged edges in every tile, order,
+ * cluster, turn, split and pairing of gate and up, with y staged and with y deferred.
+ */
+#include "cuda_emulate_sm90.h"
+
+static const rft__cuda_facts h200 = {.arch = 90,
+                                     .sms = 132,
+                                     .shared_block = 232448,
+                                     .shared_sm = 233472,
+                                     .l2 = 50 << 20,
+                                     .read_bps = 4.3e12,
+                                     .l2_bps = 7e12,
+                                     .flops_16 = 750e12,
+                                     .flops_tf32 = 375e12,
+                                     .flops_f32 = 51e12};
+
+#define ROW(bm, bn, bk) {#bm "x" #bn, &rft__cuda_gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, bm, bn, bk, 12, 90, 1, 0}
+static const rft__cuda_row rows[] = {
+    ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64), ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128),
+    {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
+};
+enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, TF32 };
+
+typedef struct trial {
+    int row, share, turns, split, stages, sms;
+    product p;
+} trial;
+
+static const trial trials[] = {
+    {R128X256, 1, 0, 1, 2, 2, {.m = 140, .n = 270, .k = 72, .batch = 1}},
+    {R256X128, 2, 0, 1, 2, 2, {.m = 260, .n = 140, .k = 72, .batch = 1}},
+    {R128X192, 0, 0, 1, 2, 1, {.m = 66, .n = 200, .k = 72, .batch = 1}},
+    {R128X128, 1, 0, 1, 3, 2, {.m = 150, .n = 136, .k = 200, .batch = 2}},
+    {R64X256, 0, 0, 1, 2, 1, {.m = 66, .n = 276, .k = 72, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {R64X128, 0, 0, 1, 3, 1, {.m = 70, .n = 150, .k = 264, .batch = 1}},
+    {R128X64, 0, 0, 1, 2, 1, {.m = 66, .n = 70, .k = 136, .batch = 1}},
+    {TF32, 0, 0, 1, 3, 1, {.m = 70, .n = 136, .k = 68, .batch = 1}},
+    /* orders */
+    {R128X128, 0, 0, 1, 3, 1, {.m = 136, .n = 72, .k = 130, .batch = 1, .x_mn = true}},
+    {R128X128, 0, 0, 1, 3, 1, {.m = 136, .n = 136, .k = 70, .batch = 2, .x_mn = true, .w_mn = true}},
+    {R128X128, 1, 0, 1, 3, 2, {.m = 136, .n = 136, .k = 70, .batch = 1, .w_mn = true}},
+    {R64X128, 0, 0, 1, 2, 1, {.m = 64, .n = 136, .k = 150, .batch = 1, .w_mn = true}},
+    /* gate and up */
+    {R128X128, 1, 0, 1, 3, 2, {.m = 165, .n = 200, .k = 136, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {R128X128, 0, 0, 1, 3, 1, {.m = 65, .n = 200, .k = 136, .batch = 1, .glu = RFT__GLU_INTERLEAVED}},
+    /* turns, split */
+    {R128X128, 1, 1, 1, 2, 2, {.m = 260, .n = 200, .k = 136, .batch = 1}},
+    {R128X128, 0, 1, 1, 3, 1, {.m = 260, .n = 200, .k = 72, .batch = 1}},
+    {R128X128, 0, 0, 2, 3, 8, {.m = 130, .n = 136, .k = 520, .batch = 1}},
+    {R128X128, 0, 0, 3, 3, 8, {.m = 65, .n = 100, .k = 840, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {R64X128, 0, 0, 2, 2, 4, {.m = 64, .n = 150, .k = 1100, .batch = 1}},
+    /* deferred */
+    {R128X256, 0, 0, 1, 3, 1, {.m = 300, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R256X128, 0, 0, 1, 3, 1, {.m = 300, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R128X128, 1, 0, 1, 3, 2, {.m = 450, .n = 266, .k = 200, .batch = 1, .y = RFT_BF16}},
+    {R128X128, 2, 0, 1, 3, 2, {.m = 270, .n = 500, .k = 136, .batch = 2, .y = RFT_BF16}},
+    {R128X128, 0, 0, 1, 3, 1, {.m = 265, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R64X128, 0, 0, 1, 3, 1, {.m = 130, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
+};
+
+static void run(const trial *t) {
+    const rft__cuda_row *const r = &rows[t->row];
+    const int cluster = t->split > 1 ? t->split : t->share ? 2 : 1;
+    const rft__cuda_config c = {
+        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns}};
+    rft__cuda_facts f = h200;
+    product p = t->p;
+    f.sms = t->sms;
+    p.x = r->x, p.w = r->w, p.y = p.y == RFT_BF16 ? RFT_BF16 : RFT_F32;
+    emulate_product_sm90(&rft__cuda_gemm_sm90, &p, &c, &(run_sm90){&f, t->stages % 2 == 1, 1});
+}
+
+static void sums_are_exact_on_the_cpu(void **state) {
+    (void)state;
+    if (!emulate_have_compiler()) {
+        print_message("no cc here: the kernel's text is not run\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        run(&trials[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_exact_on_the_cpu)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
