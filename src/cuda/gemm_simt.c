@@ -2,7 +2,8 @@
  *
  * gemm_simt.c - host half of kernels/gemm_simt.cu: the tiles on the FMA units that serve every problem. Two configs a row: with
  * quads of elements that are one load (option 0 = 1), and with any pointer and stride, which a plan keeps beside it.
- * Called through rft__cuda_gemm_simt. Bits do not depend on the config: an element is one chain of FMAs in ascending k.
+ * Called through rft__cuda_gemm_simt. An element is one chain of FMAs in ascending k for each team of its row's tile, added up in
+ * order: its bits depend on neither m nor the config.
  */
 #include "cuda/gemm_common.h"
 
@@ -10,11 +11,12 @@ enum { QUAD = 4, RASTER_GROUP = 8, ALIGNED = 0 /* option */ };
 
 static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
 
-static int each(const rft__cuda_row *r) { return r->bm * r->bn / (32 * r->warps); }
+/* Sums of a thread, as the kernel has them; where a tile leaves threads over, teams share the k of a step. */
+static int each(const rft__cuda_row *r) { return r->bm * r->bn >= 128 * 128 ? 128 : r->bm * r->bn >= 64 * 64 ? 64 : 32; }
 
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
 static int resident(const rft__cuda_row *r) {
-    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 ? 168 : 128;
+    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 ? 176 : 128;
     return 65536 / (registers * 32 * r->warps);
 }
 

@@ -41,9 +41,9 @@ static void halves_pair_gate_and_up(void **state) {
 
 static const rft__cuda_row rows[] = {
     {"128x128", &rft__cuda_gemm_simt, RFT_F32, RFT_F32, RFT__CUDA_F32, 128, 128, 8, 4, 80, 1, 0},
-    {"64x64", &rft__cuda_gemm_simt, RFT_BF16, RFT_F32, RFT__CUDA_F32, 64, 64, 8, 2, 80, 1, 0},
-    {"32x64", &rft__cuda_gemm_simt, RFT_F16, RFT_BF16, RFT__CUDA_F32, 32, 64, 16, 2, 80, 1, 0},
-    {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 16, 1, 80, 1, 0},
+    {"64x64", &rft__cuda_gemm_simt, RFT_BF16, RFT_F32, RFT__CUDA_F32, 64, 64, 32, 8, 80, 1, 0},
+    {"32x64", &rft__cuda_gemm_simt, RFT_F16, RFT_BF16, RFT__CUDA_F32, 32, 64, 32, 8, 80, 1, 0},
+    {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 64, 8, 80, 1, 0},
 };
 
 static void run(const rft__cuda_row *r, product p, int aligned) {
@@ -62,16 +62,20 @@ static void every_order_and_edge(void **state) {
         for (int order = 0; order < 4; order++) {
             const bool x_mn = order & 1, w_mn = order >> 1;
             const int64_t bm = rows[i].bm;
-            run(&rows[i], (product){.m = bm + 5, .n = 131, .k = 27, .batch = 1, .x_mn = x_mn, .w_mn = w_mn}, 1);
+            product p = {.m = bm + 5, .n = 131, .k = 3 * rows[i].bk + 3, .batch = 1, .x_mn = x_mn, .w_mn = w_mn};
+            run(&rows[i], p, 1);
             switch ((i + (size_t)order) % 3) {
             case 0:
-                run(&rows[i], (product){.m = bm - 7, .n = 66, .k = 19, .batch = 2, .x_mn = x_mn, .w_mn = w_mn, .pad = 1, .offset = 1}, 0);
+                p.m = bm - 7, p.n = 66, p.k = rows[i].bk + 5, p.batch = 2, p.pad = 1, p.offset = 1;
+                run(&rows[i], p, 0);
                 break;
             case 1:
-                run(&rows[i], (product){.m = 3, .n = 144, .k = 24, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_HALVES}, 1);
+                p.m = 3, p.n = 144, p.k = 3 * rows[i].bk, p.glu = RFT__GLU_HALVES;
+                run(&rows[i], p, 1);
                 break;
             default:
-                run(&rows[i], (product){.m = 2, .n = 134, .k = 9, .batch = 1, .x_mn = x_mn, .w_mn = w_mn, .glu = RFT__GLU_INTERLEAVED}, 1);
+                p.m = 2, p.n = 134, p.k = 9, p.glu = RFT__GLU_INTERLEAVED;
+                run(&rows[i], p, 1);
             }
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_simt.cu - Y = X * W^T on the FMA units, one f32 chain an element in ascending k: the kernel for any pair of types, any
- * order, stride and alignment, so the last candidate of every plan and the f32 kernel of GPUs.
+ * gemm_simt.cu - Y = X * W^T on the FMA units, f32 chains in ascending k, one an element and team: the kernel for any pair of
+ * types, any order, stride and alignment, so the last candidate of every plan and the f32 kernel of GPUs.
  *
  *     block 128 x 128, 128 threads             thread 8 x 16: rows 4 + 4, columns 4 + 4 + 4 + 4
  *               n: 4 groups of 32                   a warp: 8 lanes down, 4 lanes across
@@ -14,7 +14,7 @@
  * Shared memory holds two steps of RFT_BK k as f32, k-major, rows of BM + 4 floats: the 16-byte loads of a step have no bank
  * conflict, nor has the transposing store of K-contiguous quads (quads 4 k apart lie 16 banks apart). The next step is on its
  * way in registers while this one is multiplied; one barrier a step. FLOPs a step: 2 * BM * BN * BK for 4 * (BM + BN) * BK
- * bytes of f32. RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
+ * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end. RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
  * Registers (sm_90, 128 x 128): 128 sums, 48 operands, 16 to 32 in flight.
  */
 #include "config.h"
@@ -26,9 +26,14 @@
 #include "gemm_tile.h"
 
 #define THREADS (32 * RFT_WARPS)
-#define EACH (RFT_BM * RFT_BN / THREADS)
+#define AREA (RFT_BM * RFT_BN)
+#define EACH (AREA >= 128 * 128 ? 128 : AREA >= 64 * 64 ? 64 : 32) /* sums of a thread */
+#define TEAM (AREA / EACH)     /* threads that have the whole tile */
+#define TEAMS (THREADS / TEAM) /* each multiplies its part of a step's k */
+#define PART (RFT_BK / TEAMS)
 #define TM (EACH >= 64 ? 8 : 4)
 #define TN (EACH / TM)
+#define RESIDENT (EACH >= 128 ? 256 / THREADS : EACH >= 64 ? 1 : 2) /* blocks of an SM, by registers */
 #define ROW_GROUPS (TM / 4)
 #define COLUMN_GROUPS (TN / 4)
 #define ROW_THREADS (RFT_BM / TM)
@@ -56,27 +61,27 @@ RFT_FN quad_place place_of(int q, int mn, int rows) {
     return mn ? along_row : along_k;
 }
 
-/* Reads the `valid` first of 4 neighbours; the others are 0. */
-RFT_FN quad quad_load(const char *p, int type, int valid) {
+RFT_FN quad quad_load(const char *p, int type) {
     quad q = {{0, 0, 0, 0}};
-    if (RFT_OPTION0 && valid >= 4) {
-        if (type == RFT_TYPE_F32) {
-            const uint4 v = *(const uint4 *)p;
-            q.word[0] = v.x, q.word[1] = v.y, q.word[2] = v.z, q.word[3] = v.w;
-        } else {
-            const uint2 v = *(const uint2 *)p;
-            q.word[0] = v.x, q.word[1] = v.y;
-        }
-        return q;
+    if (type == RFT_TYPE_F32) {
+        const uint4 v = *(const uint4 *)p;
+        q.word[0] = v.x, q.word[1] = v.y, q.word[2] = v.z, q.word[3] = v.w;
+    } else {
+        const uint2 v = *(const uint2 *)p;
+        q.word[0] = v.x, q.word[1] = v.y;
     }
+    return q;
+}
+
+/* The `valid` first of 4 neighbours, at any address; the others are 0. */
+RFT_FN quad quad_load_part(const char *p, int type, int valid) {
+    quad q = {{0, 0, 0, 0}};
     RFT_UNROLL
     for (int i = 0; i < 4; i++) {
-        if (i < valid) {
-            if (type == RFT_TYPE_F32) {
-                q.word[i] = ((const unsigned *)p)[i];
-            } else {
-                q.word[i / 2] |= (unsigned)((const unsigned short *)p)[i] << i % 2 * 16;
-            }
+        if (i < valid && type == RFT_TYPE_F32) {
+            q.word[i] = ((const unsigned *)p)[i];
+        } else if (i < valid) {
+            q.word[i / 2] |= (unsigned)((const unsigned short *)p)[i] << i % 2 * 16;
         }
     }
     return q;
@@ -107,6 +112,7 @@ RFT_FN void quad_store(float *tile, int pitch, quad q, int type, quad_place at, 
 typedef struct side { /* what a thread brings of one operand: `quads` quads a step */
     const char *at[QUADS];
     int rows[QUADS]; /* MN-contiguous: rows from the quad's first on */
+    int least;       /* of these */
     quad next[QUADS];
 } side;
 
@@ -124,16 +130,25 @@ RFT_FN void side_open(side *s, int quads, int type, int mn, int tile_rows, const
         const int row = rft__tile_w_row(tile_row, at.row, tile_rows, all_rows, halves);
         const long long element = mn ? at.k * ld + row : (row < rows ? row : rows - 1) * ld + at.k;
         s->rows[i] = rows - row;
+        s->least = i == 0 || s->rows[i] < s->least ? s->rows[i] : s->least;
         s->at[i] = (const char *)base + (batch_offset + element) * rft__size_of(type);
     }
 }
 
 /* Sends the loads of the step that begins at k0 on their way and moves on by one step. k past the end counts as 0. */
 RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long long ld, int k0, int k_all) {
+    const int whole = RFT_OPTION0 && k0 + RFT_BK <= k_all && (!mn || s->least >= 4);
+    RFT_UNROLL
+    for (int i = 0; i < quads && whole; i++) {
+        s->next[i] = quad_load(s->at[i], type);
+    }
+    RFT_UNROLL
+    for (int i = 0; i < quads && !whole; i++) {
+        const int k = k0 + place_of((int)threadIdx.x + i * THREADS, mn, tile_rows).k;
+        s->next[i] = quad_load_part(s->at[i], type, mn ? (k < k_all ? s->rows[i] : 0) : k_all - k);
+    }
     RFT_UNROLL
     for (int i = 0; i < quads; i++) {
-        const int k = k0 + place_of((int)threadIdx.x + i * THREADS, mn, tile_rows).k;
-        s->next[i] = quad_load(s->at[i], type, mn ? (k < k_all ? s->rows[i] : 0) : k_all - k);
         s->at[i] += (mn ? ld : 1) * (RFT_BK * rft__size_of(type));
     }
 }
@@ -188,10 +203,28 @@ RFT_FN void finish_row(const rft__cuda_args *a, int batch, int m, int n0, int c0
     }
 }
 
-/* The product of one tile and batch. r0, c0: the thread's first row and column in the tile. */
-RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0) {
+/* Adds the sums of the other teams to those of the first, in ascending order. room: AREA floats. */
+RFT_FN void teams_add(float (*sum)[TN], float *room, int team) {
+    float *const own = room + (int)threadIdx.x % TEAM;
+#pragma unroll 1
+    for (int from = 1; from < TEAMS; from++) {
+        __syncthreads();
+        RFT_UNROLL
+        for (int i = 0; i < EACH && team == from; i++) {
+            own[i * TEAM] = sum[i / TN][i % TN];
+        }
+        __syncthreads();
+        RFT_UNROLL
+        for (int i = 0; i < EACH && team == 0; i++) {
+            sum[i / TN][i % TN] += own[i * TEAM];
+        }
+    }
+}
+
+/* The product of one tile and batch, in the threads of team 0. r0, c0: the thread's first row and column in the tile. */
+RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0, int team) {
     static __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
-    const int steps = (a->k + RFT_BK - 1) / RFT_BK;
+    const int steps = (a->k + RFT_BK - 1) / RFT_BK, x_at = team * PART * X_PITCH + r0, w_at = team * PART * W_PITCH + c0;
     float x[2][TM], w[2][TN];
     if (steps == 0) {
         return;
@@ -202,8 +235,8 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
     side_store(xs, X_SIDE, x_tile[0]);
     side_store(ws, W_SIDE, w_tile[0]);
     __syncthreads();
-    operand_load(x[0], x_tile[0] + r0, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-    operand_load(w[0], w_tile[0] + c0, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+    operand_load(x[0], x_tile[0] + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+    operand_load(w[0], w_tile[0] + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
         const int more = step + 1 < steps, here = step % 2;
@@ -212,20 +245,21 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
             side_fetch(ws, W_SIDE, a->ldw, (step + 1) * RFT_BK, a->k);
         }
         RFT_UNROLL
-        for (int k = 0; k < RFT_BK; k++) {
-            const int last = k + 1 == RFT_BK, from = last ? 1 - here : here, next = last ? 0 : k + 1;
+        for (int k = 0; k < PART; k++) {
+            const int last = k + 1 == PART, from = last ? 1 - here : here, next = last ? 0 : k + 1;
             if (last && more) { /* all threads hold the last k of the other buffer: it was read a step ago */
                 side_store(xs, X_SIDE, x_tile[from]);
                 side_store(ws, W_SIDE, w_tile[from]);
                 __syncthreads();
             }
             if (!last || more) {
-                operand_load(x[(k + 1) % 2], x_tile[from] + next * X_PITCH + r0, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-                operand_load(w[(k + 1) % 2], w_tile[from] + next * W_PITCH + c0, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+                operand_load(x[(k + 1) % 2], x_tile[from] + next * X_PITCH + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+                operand_load(w[(k + 1) % 2], w_tile[from] + next * W_PITCH + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
             }
             multiply(sum, x[k % 2], w[k % 2]);
         }
     }
+    teams_add(sum, w_tile[0], team);
 }
 
 /* The rows of a thread, one after the other at the place of the first: so the epilogue is in the text once. */
@@ -243,8 +277,9 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m0, int n0, int r0, i
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, EACH >= 128 ? 256 / THREADS : 1) gemm_simt(const __grid_constant__ rft__cuda_args args) {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    gemm_simt(const __grid_constant__ rft__cuda_args args) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % TEAM / 32, team = (int)threadIdx.x / TEAM;
     const int r0 = 4 * (warp % WARPS_M * LANES_M + lane % LANES_M), c0 = 4 * (warp / WARPS_M * LANES_N + lane / LANES_M);
     const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
     const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN;
@@ -255,7 +290,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, EACH >= 128 ? 256 / THREAD
         side x, w;
         side_open(&x, X_SIDE, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, 0);
         side_open(&w, W_SIDE, args.w, batch * args.w_batch_stride, args.ldw, n0, args.n, RFT_GLU == 1);
-        tile_sums(sum, &x, &w, &args, r0, c0);
-        finish(&args, batch, m0, n0, r0, c0, sum);
+        tile_sums(sum, &x, &w, &args, r0, c0, team);
+        if (team == 0) {
+            finish(&args, batch, m0, n0, r0, c0, sum);
+        }
     }
 }
