@@ -175,6 +175,15 @@ static void draw_scale(attempt *a) {
     a->aligned = a->c->shared->copies && draw(a) % 2;
 }
 
+rft_status checker_open(checker *c, rft_error *err) {
+    const check_problem p = {0};
+    check_result result;
+    attempt a = {.c = c, .p = &p, .result = &result};
+    rft_status status = find_context(&a) ? RFT_OK : a.err.status;
+    *err = a.err;
+    return status;
+}
+
 /* Elements from the first to the last one described. */
 static int64_t span(const block *b) {
     if (b->rows == 0 || b->columns == 0 || b->batch == 0)

@@ -44,6 +44,8 @@ typedef struct checker checker;
 
 /* On a GPU, or with `copies` anywhere, the operands are copied to the device's memory, and each product runs twice. */
 checker *checker_create(const char *device, bool copies);
+/* Opens the context that problems without a level or thread count take, so that a device that is not here is one message. */
+rft_status checker_open(checker *c, rft_error *err);
 /* One more for another thread; contexts are shared. Freed before the first. */
 checker *checker_beside(checker *first);
 bool checker_lost(const checker *c); /* a kernel broke the device: nothing runs any more */

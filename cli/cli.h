@@ -46,6 +46,7 @@ int cmd_info(int argc, char **argv);
 int cmd_roofline(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_jit(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_model(int argc, char **argv);
 

@@ -4,6 +4,7 @@
  * what each reaches on the file's own weights.
  */
 #include "bench_run.h"
+#include "model_layer.h"
 #include "model_table.h"
 
 #include <stdio.h>
@@ -19,30 +20,6 @@ typedef struct model_command {
     bench_job *job;
     model_report report;
 } model_command;
-
-/* What multiplies a stored W: plain types as they are, block formats decoded to bf16 when they are loaded. */
-static rft_type type_as_run(rft_type stored) {
-    return stored == RFT_F32 || stored == RFT_F16 || stored == RFT_BF16 ? stored : RFT_BF16;
-}
-
-static void make_epilogue(const rft_layer *layer, epilogue *e) {
-    *e = (epilogue){.n_op = layer->n_epi};
-    for (uint32_t i = 0; i < layer->n_epi; i++) {
-        rft_epi_kind kind = layer->epi[i];
-        bool operand = kind == RFT_EPI_BIAS || kind == RFT_EPI_MUL || kind == RFT_EPI_ADD;
-        e->op[i] = (rft_epi_op){.kind = kind, .operand = i, .type = operand ? RFT_F32 : (rft_type)0, .beta = 1};
-    }
-    epilogue_text(e);
-}
-
-static run_options layer_options(const model_command *c, const rft_layer *layer) {
-    run_options o = c->run;
-    o.w = type_as_run(layer->type);
-    if (!c->x_given)
-        o.x = o.w;
-    make_epilogue(layer, &o.epi);
-    return o;
-}
 
 /* The file's W as the run reads it: its own bytes, or decoded into *decoded. NULL in *source: random values stand for it. */
 static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes,
@@ -100,7 +77,7 @@ static int add_layer(model_command *c, int64_t index) {
     if (rft_model_get_layer(c->model, index, &c->phase, &row->layer, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     const rft_layer *layer = &row->layer;
-    row->options = layer_options(c, layer);
+    row->options = model_layer_options(&c->run, c->x_given, layer);
     snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", rft_type_name(layer->type),
              rft_type_name(row->options.w));
     c->job->o = &row->options;

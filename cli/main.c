@@ -20,6 +20,7 @@ static const command commands[] = {
     {"model", cmd_model, "a model file as its list of matrix products"},
     {"bench", cmd_bench, "time shapes against the roof and other libraries"},
     {"explain", cmd_explain, "which kernel runs a shape, and why"},
+    {"jit", cmd_jit, "compile a model's GPU kernels ahead of time"},
     {"check", cmd_check, "prove every kernel here against a reference"},
 };
 

@@ -7,6 +7,7 @@
 set -u
 tool=$1
 work=$(mktemp -d)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 trap 'rm -rf "$work"' EXIT
 export RFT_CACHE_DIR=$work/cache
 unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE OPENBLAS_CORETYPE
@@ -84,7 +85,7 @@ test_usage() {
 
 test_help() {
     local command width
-    for command in info roofline model bench explain check; do
+    for command in info roofline model bench explain jit check; do
         run 0 "$command" --help
         says "Usage: rooftile $command"
         width=$(awk '{ if (length($0) > w) w = length($0) } END { print w }' "$work/out")
@@ -229,7 +230,48 @@ JSON
     run 3 model "$work/short.gguf"
 }
 
-for part in usage help info explain bench shapes check roofline model; do
+# What can be said of GPUs where there may be none.
+test_gpu() {
+    local machines=$root/bench/machines
+    for gpu in h200 a100 rtx4090; do
+        run 0 roofline --show "$machines/$gpu.json"
+        says 'ffma_f32'
+        run 0 explain --profile "$machines/$gpu.json" -m 1,16,512 -n 4096 -k 4096 --x bf16 --json
+        has_keys kernel bound_us explain
+        if grep -qE '"kernel":"(gemm_simt|)"' "$work/out"; then fail "a tensor core or GEMV kernel is taken on the $gpu"; fi
+        run 0 explain --profile "$machines/$gpu.json" -m 7 -n 33 -k 65 --x f16 --w f32 --layout tn --epi bias:gelu
+        says '^taken'
+    done
+    run 0 bench -n 16 -k 16 -m 1 --vs cublaslt "${quick[@]}"
+    complains 'cublaslt: left out: it runs on GPUs'
+    run 0 info
+    if grep -q '^gpu *none' "$work/out"; then
+        run 3 bench --device cuda:0 -n 16 -k 16
+        complains 'RFT_E_DEVICE|RFT_E_JIT'
+        run 3 check --device cuda:0
+        complains 'context: '
+    fi
+}
+
+test_jit() {
+    run 2 jit
+    complains 'nothing to compile'
+    run 2 jit -n 16 -k 16
+    complains 'compiled for GPUs'
+    run 2 jit -n 16 -k 16 --profile "$root/bench/results/zen4-2t/machine-cpu.json"
+    complains 'describes a "cpu" device'
+    run 4 jit --prebuild "$work/none.gguf" --profile "$root/bench/machines/h200.json"
+    timeout 120 "$tool" jit -n 64 -k 64 -m 1 --x f16 --profile "$root/bench/machines/a100.json" >"$work/out" 2>"$work/err"
+    if grep -qi 'nvrtc' "$work/err"; then
+        echo "jit: no NVRTC here, so nothing was compiled"
+        return
+    fi
+    says '1 product,'
+    run 0 jit -n 64 -k 64 -m 1 --x f16 --profile "$root/bench/machines/a100.json" --json
+    has_keys m_min n k seconds
+}
+
+for part in usage help info explain bench shapes check roofline model gpu jit; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then
