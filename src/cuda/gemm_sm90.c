@@ -148,40 +148,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n;
 }
 
-/* ---- cost ---- */
-
-/* Clocks of the tensor cores and of the memory paths for one stage. A wgmma of 16 k takes wn / 2 clocks and reads
- * (64 + wn) * 32 bytes of shared memory at 128 a clock; an SM takes 64 bytes a clock from L2, which gives all of them about 40
- * each and counts a shared box once. */
-static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_clock) {
-    const rft__cuda_row *const r = c->row;
-    const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
-    const double shared = (64.0 + t->wn) / (2.0 * t->wn);
-    const double x = (double)r->bm * r->bk * element(r), w = (double)r->bn * r->bk * element(r);
-    const double from_l2 = x / (c->option[SHARE] == SHARE_X ? 2 : 1) + w / (c->option[SHARE] == SHARE_W ? 2 : 1);
-    const double tensor = multiply * (shared > 1.0 ? shared : 1.0) * (1.0 + 0.1 * shared);
-    const double load = fmax((x + w) / 64.0, from_l2 / l2_clock);
-    return fmax(tensor, load) + 0.1 * load;
-}
-
-/* Staging, epilogue and store of a tile: f32 through shared memory twice, some clocks an op. */
-static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
-    const double tile = (double)c->row->bm * c->row->bn, all = 500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op);
-    return c->option[PING_PONG] ? 0.25 * all : all;
-}
-
-static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
-    const cut t = cut_of(p, c);
-    const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
-    const double waves = (double)rft__ceil_div(units(p, c, m).count, slots(f, c));
-    const double clocks = waves * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
-                          (c->split > 1 ? 1200.0 + 300.0 * c->split : 0.0);
-    const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
-    return 2.5e-6 + fmax(busy, memory) + 0.15 * fmin(busy, memory);
-}
-
-/* ---- text, launch, maps ---- */
+/* ---- the epilogue ---- */
 
 /* Instructions of a list for one column of y, roughly; so many that they should not be there once a register. */
 static bool is_long(const rft__problem *p) {
@@ -212,6 +179,43 @@ static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
            columns % CHUNK_COLUMNS == 0 && rft__ceil_div(p->w.k, c->row->bk) >= chunks && !is_long(p) && !reads_matrix(p);
 }
+
+/* ---- cost ---- */
+
+/* Clocks of the tensor cores and of the memory paths for one stage. A wgmma of 16 k takes wn / 2 clocks and reads
+ * (64 + wn) * 32 bytes of shared memory at 128 a clock; an SM takes 64 bytes a clock from L2, which gives all of them l2_clock
+ * each and counts a shared box once. Loads that hide cost power, and with it clocks. */
+static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_clock) {
+    const rft__cuda_row *const r = c->row;
+    const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
+    const double shared = (64.0 + t->wn) / (2.0 * t->wn);
+    const double x = (double)r->bm * r->bk * element(r), w = (double)r->bn * r->bk * element(r);
+    const double from_l2 = x / (c->option[SHARE] == SHARE_X ? 2 : 1) + w / (c->option[SHARE] == SHARE_W ? 2 : 1);
+    const double load = fmax((x + w) / 64.0, from_l2 / l2_clock);
+    return fmax(multiply * fmax(shared, 1.0), load) + 0.03 * (load + multiply * shared);
+}
+
+/* What of a tile's epilogue no wgmma hides: rounding in registers, or f32 through shared memory twice and the whole list. */
+static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
+    const double tile = (double)c->row->bm * c->row->bn;
+    if (deferred(p, c)) {
+        return 200.0 + tile / 64.0 * (1.0 + 0.5 * p->epi.n_op);
+    }
+    return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
+}
+
+static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
+    const cut t = cut_of(p, c);
+    const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
+    const double waves = (double)rft__ceil_div(units(p, c, m).count, slots(f, c));
+    const double clocks = waves * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
+                          (c->split > 1 ? 1000.0 + 250.0 * c->split : 0.0);
+    const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
+    return 2.5e-6 + fmax(busy, memory) + 0.1 * fmin(busy, memory);
+}
+
+/* ---- text, launch, maps ---- */
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
