@@ -17,7 +17,7 @@ enum { FEED_ELEMENT, FEED_REGISTERS, FEED_ASYNC, FEED_BULK };
 enum { FLAG_X16 = 1, FLAG_LATE = 2, FLAG_L2 = 4 };
 enum { MOST_M = 8, LANES = 32, CHUNK_BYTES = 16, MOST_STAGES = 8, MOST_SHARED = 112 << 10, L2_BYTES = 4096 };
 
-static const double LATENCY = 1.0e-6; /* seconds from a request to its bytes, while memory is busy */
+static const double LATENCY = 1.5e-6; /* seconds from a request to its bytes while memory is busy, and to the next request */
 
 typedef struct shape {
     int rows, parts;
@@ -106,6 +106,15 @@ static void add_ring(list *l, rft__cuda_config c) {
     add(l, c);
 }
 
+/* Two blocks on an SM, each lane with 8 loads in flight: for GPUs whose shared memory holds no deep ring. */
+static void add_registers(list *l, const rft__cuda_row *row, int m) {
+    rft__cuda_config c = make(row, m, shapes[0], FEED_REGISTERS, FLAG_X16);
+    c.stages = 2;
+    if (m <= 4 && !rft__cuda_x_mn(l->p)) {
+        add(l, c);
+    }
+}
+
 /* Any pointer and stride: single elements, eight steps in flight. */
 static void add_elements(list *l, const rft__cuda_row *row, int m) {
     rft__cuda_config c = make(row, m, (shape){m == 0 || m > 4 ? 2 : 4, 4}, FEED_ELEMENT, 0);
@@ -141,6 +150,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         add_columns(&l, row, (int)m);
     } else {
         add_rows(&l, row, (int)m);
+        add_registers(&l, row, (int)m);
         add_elements(&l, row, (int)m);
     }
     if (p->m_max <= MOST_M && rft__cuda_w_mn(p)) {
@@ -220,7 +230,8 @@ static double meeting_seconds(const rft__cuda_facts *f, const rft__problem *p, c
 static double larger(double a, double b) { return a > b ? a : b; }
 
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const double start = 1.5e-6 + (c->option[FEED] >= FEED_ASYNC ? 0.0 : 0.5e-6) + (has_flag(c, FLAG_X16) ? 0.0 : 0.3e-6);
+    const double start = 1.5e-6 + 0.02e-6 * c->split + (c->option[FEED] >= FEED_ASYNC ? 0.0 : 0.5e-6) +
+                         (has_flag(c, FLAG_X16) ? 0.0 : 0.3e-6);
     const double busy = larger(memory_seconds(f, p, c), larger(issue_seconds(f, p, c), meeting_seconds(f, p, c)));
     const double other = rft__cuda_traffic(p, m) - rft__matrix_bytes(&p->w);
     return start + other / f->read_bps + busy;

@@ -11,7 +11,9 @@ enum {
     GROUPS = RFT_WARPS / PARTS,
     M2 = M <= 2 ? M : M <= 4 ? 4 : 8,
     SUMS = ROWS * M2,
-    SPACING = LANES / SUMS, /* lanes that hold one sum when a warp is reduced */
+    SPACING = LANES / SUMS, /* lanes that hold one sum when a warp is reduced, */
+    END_SPACING = PARTS > 1 ? 1 : SPACING, /* and when the parts have met */
+    OPERANDS_EARLY = M <= 4 && RFT_EPI_COUNT <= 4, /* the epilogue's, read before the sums: they stay in registers */
     X_BYTES = CHUNK * X_SIZE,
     PARTIAL_SUMS = PARTS > 1 ? GROUPS * 2 * PARTS * SUMS : 0
 };
@@ -233,17 +235,39 @@ RFT_FN float reduce(int lane, float *sum) {
 
 /* ---- the end of a unit ---- */
 
-/* Lane l holds sum l / spacing of the unit; those beyond SUMS count as rows of x that do not exist. */
-RFT_FN void finish(const walk *w, place p, int lane, int spacing, float v) {
-    const int i = lane / spacing, m = i / ROWS, r = i % ROWS, column = p.column + r;
-    const float up = RFT_GLU ? __shfl_down_sync(~0u, v, COLUMNS * spacing) : 0;
-    if (lane % spacing == 0 && m < w->m && r < COLUMNS && column < columns_of(w->args)) {
-        rft__finish_span(w->args, p.batch, m, column, &v, &up, 1, 1);
+/* The element of y that a lane finishes: that of sum lane / END_SPACING, in the one warp whose turn it is. */
+typedef struct target {
+    int batch, m, column;
+    bool valid;
+    rft__epi_operands operands;
+} target;
+
+RFT_FN target target_of(const walk *w, place p, int lane, int count) {
+    const int i = lane / END_SPACING, r = i % ROWS;
+    target t;
+    t.batch = p.batch;
+    t.m = i / ROWS; /* no row of x where i >= SUMS */
+    t.column = p.column + r;
+    t.valid = lane % END_SPACING == 0 && w->part == count % PARTS && t.m < w->m && r < COLUMNS && t.column < columns_of(w->args);
+    if (OPERANDS_EARLY && t.valid) {
+        rft__epi_fetch(w->args, t.batch, t.m, t.column, 1, 1, &t.operands);
+    }
+    return t;
+}
+
+RFT_FN void finish(const walk *w, target *t, float v) {
+    const float up = RFT_GLU ? __shfl_down_sync(~0u, v, COLUMNS * END_SPACING) : 0;
+    if (t->valid) {
+        if (!OPERANDS_EARLY) {
+            rft__epi_fetch(w->args, t->batch, t->m, t->column, 1, 1, &t->operands);
+        }
+        rft__epi_apply(w->args, t->batch, t->m, t->column, &t->operands, &v, &up, 1, 1);
+        rft__store_span(w->args, t->batch, t->m, t->column, &v, 1, 1);
     }
 }
 
 /* The parts of a unit meet; the turn of the last warp goes round. */
-RFT_FN void finish_parts(const walk *w, place p, int lane, int count, float v, float *partial) {
+RFT_FN void finish_parts(const walk *w, target *t, int lane, int count, float v, float *partial) {
     float *const set = partial + (w->group * 2 + count % 2) * PARTS * SUMS;
     if (lane % SPACING == 0) {
         set[w->part * SUMS + lane / SPACING] = v;
@@ -255,7 +279,7 @@ RFT_FN void finish_parts(const walk *w, place p, int lane, int count, float v, f
         for (int i = 1; i < PARTS; i++) {
             total += set[i * SUMS + lane % SUMS];
         }
-        finish(w, p, lane, 1, total);
+        finish(w, t, total);
     }
 }
 
@@ -339,6 +363,7 @@ RFT_FN void run(const rft__cuda_args *a) {
     for (unit_index unit = w.slot; unit < w.units; unit += w.slots, count++) {
         const place p = place_of(&w, unit);
         const x_place xp = x_of(a, p.batch);
+        target t = target_of(&w, p, f.lane, count);
         float sum[SUMS] = {0};
         _Pragma("unroll 1")
         for (int step = 0; step < w.steps; step += TURNS) {
@@ -353,9 +378,9 @@ RFT_FN void run(const rft__cuda_args *a) {
         add_tail(&w, &f, p, xp, sum);
         const float v = reduce(f.lane, sum);
         if (PARTS == 1) {
-            finish(&w, p, f.lane, SPACING, v);
+            finish(&w, &t, v);
         } else {
-            finish_parts(&w, p, f.lane, count, v, partial);
+            finish_parts(&w, &t, f.lane, count, v, partial);
         }
     }
 }
