@@ -157,31 +157,65 @@ static uint64_t hash_of(const rft_kernel_info *kernel) {
     return h;
 }
 
-static void add_gpu_sizes(const check_session *s, check_list *l, const check_problem *base, const rft_kernel_info *native) {
+/* The most rows that a kernel takes; 0: any number. */
+static int64_t most_rows(const rft_kernel_info *kernel) {
+    bool capped = kernel && (strncmp(kernel->name, "gemv_", 5) == 0 || strncmp(kernel->name, "stream_", 7) == 0);
+    return capped ? kernel->mr : 0;
+}
+
+/* Numbers of rows round tiles, of a kernel that takes few each of them. */
+static size_t list_rows(const rft_kernel_info *native, int64_t out[COUNT(gpu_m)]) {
+    int64_t most = most_rows(native);
+    size_t n = 0;
+    for (int64_t m = 1; m <= most && most <= 8; m++)
+        out[n++] = m;
+    for (size_t i = 0; i < COUNT(gpu_m) && (most == 0 || most > 8); i++)
+        if (most == 0 || gpu_m[i] <= most)
+            out[n++] = gpu_m[i];
+    return n;
+}
+
+static void add_gpu_sizes(const check_session *s, check_list *l, const rft_kernel_info *native, const check_problem *style,
+                          int styles, uint64_t seed) {
     int64_t nr = native && native->nr > 1 ? native->nr : 64, kr = native && native->kr > 1 ? native->kr : 32;
     const int64_t n[] = {1, 2, 7, nr - 1, nr, nr + 1, 2 * nr + 8, 3 * nr + 5, 300};
     const int64_t k[] = {0, 1, 3, kr - 1, kr, kr + 8, 2 * kr + 1, 5 * kr, 136, 300, 777};
-    int styles = native ? STYLES : CHOSEN;
-    uint64_t seed = s->seed ^ hash_of(native);
+    int64_t m[COUNT(gpu_m)];
+    size_t rows = list_rows(native, m);
     dice d = {seed}, pick = {~seed};
-    check_problem style[CHOSEN];
-    for (int i = 0; i < styles; i++)
-        style[i] = make_style(base, native, i, &d);
-    for (size_t i = 0; i < COUNT(gpu_m); i++)
+    for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < COUNT(n); j++)
             for (size_t o = 0; o < COUNT(k); o++)
                 if (roll(&pick, (uint64_t)(s->thin * GPU_KEEP)) == 0)
-                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], gpu_m[i], n[j], k[o], &d);
+                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], m[i], n[j], k[o], &d);
 }
 
-/* Long k, where it is split, and many columns, where blocks of columns take turns. */
-static void add_gpu_large(check_list *l, const check_problem *base, const rft_kernel_info *native, uint64_t seed) {
-    static const int64_t sizes[][3] = {{1, 65, 8200},   {5, 130, 5000},   {16, 1000, 2056}, {40, 96, 9000},
-                                       {64, 3000, 264}, {130, 640, 2048}, {300, 520, 1030}};
+/* Long k, where it is split; more tiles than multiprocessors, where blocks take several, in turn or together. The plainest style
+ * and another, each twice: aligned or not, as the seed draws. */
+static void add_gpu_large(const check_session *s, check_list *l, const rft_kernel_info *native, const check_problem *style,
+                          uint64_t seed) {
+    static const int64_t sizes[][3] = {{1, 65, 8200},     {2, 20000, 512},    {5, 130, 5000},   {16, 1000, 2056},
+                                       {40, 96, 9000},    {64, 3000, 264},    {130, 640, 2048}, {300, 520, 1030},
+                                       {1088, 3000, 264}, {1088, 2056, 1032}, {520, 1160, 4104}};
+    int64_t most = most_rows(native);
     dice d = {~seed ^ 0x1a96e};
-    check_problem style = make_style(base, native, 0, &d);
     for (size_t i = 0; i < COUNT(sizes); i++)
-        add_sized(l, &style, sizes[i][0], sizes[i][1], sizes[i][2], &d);
+        for (int j = 0; j < 4; j++) {
+            int64_t m = most > 0 && sizes[i][0] > most ? most - (int64_t)(i % 2) : sizes[i][0];
+            if (roll(&d, (uint64_t)s->thin) == 0)
+                add_sized(l, &style[j / 2], m < 1 ? 1 : m, sizes[i][1], sizes[i][2], &d);
+        }
+}
+
+static void add_gpu(const check_session *s, check_list *l, const check_problem *base, const rft_kernel_info *native) {
+    int styles = native ? STYLES : CHOSEN;
+    uint64_t seed = s->seed ^ hash_of(native);
+    dice d = {seed ^ 0x57e1e};
+    check_problem style[CHOSEN];
+    for (int i = 0; i < styles; i++)
+        style[i] = make_style(base, native, i, &d);
+    add_gpu_sizes(s, l, native, style, styles, seed);
+    add_gpu_large(s, l, native, style, seed);
 }
 
 /* ---- all of one kernel, or of the library's choice ---- */
@@ -191,9 +225,7 @@ static void add_all(check_session *s, check_list *l, check_problem *p, const int
         add_sizes(s, l, p, n, native);
         return;
     }
-    add_gpu_sizes(s, l, p, native);
-    if (native)
-        add_gpu_large(l, p, native, s->seed);
+    add_gpu(s, l, p, native);
 }
 
 void check_kernel(check_session *s, const rft_kernel_info *kernel, check_tally *tally) {
