@@ -16,7 +16,7 @@ static int each(const rft__cuda_row *r) { return r->bm * r->bn >= 128 * 128 ? 12
 
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
 static int resident(const rft__cuda_row *r) {
-    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 ? 176 : 128;
+    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 || r->bm < 32 ? 176 : 128;
     return 65536 / (registers * 32 * r->warps);
 }
 

@@ -33,7 +33,7 @@
 #define PART (RFT_BK / TEAMS)
 #define TM (EACH >= 64 ? 8 : 4)
 #define TN (EACH / TM)
-#define RESIDENT (EACH >= 128 ? 256 / THREADS : EACH >= 64 ? 1 : 2) /* blocks of an SM, by registers */
+#define RESIDENT (EACH >= 128 ? 256 / THREADS : EACH >= 64 || RFT_BM < 32 ? 1 : 2) /* blocks of an SM, by registers */
 #define ROW_GROUPS (TM / 4)
 #define COLUMN_GROUPS (TN / 4)
 #define ROW_THREADS (RFT_BM / TM)
@@ -111,8 +111,7 @@ RFT_FN void quad_store(float *tile, int pitch, quad q, int type, quad_place at, 
 
 typedef struct side { /* what a thread brings of one operand: `quads` quads a step */
     const char *at[QUADS];
-    int rows[QUADS]; /* MN-contiguous: rows from the quad's first on */
-    int least;       /* of these */
+    int rows; /* MN-contiguous: rows from its quads' first on; they lie behind each other along k */
     quad next[QUADS];
 } side;
 
@@ -129,15 +128,14 @@ RFT_FN void side_open(side *s, int quads, int type, int mn, int tile_rows, const
         const int rows = halves && at.row < tile_rows / 2 ? all_rows / 2 : all_rows;
         const int row = rft__tile_w_row(tile_row, at.row, tile_rows, all_rows, halves);
         const long long element = mn ? at.k * ld + row : (row < rows ? row : rows - 1) * ld + at.k;
-        s->rows[i] = rows - row;
-        s->least = i == 0 || s->rows[i] < s->least ? s->rows[i] : s->least;
+        s->rows = rows - row;
         s->at[i] = (const char *)base + (batch_offset + element) * rft__size_of(type);
     }
 }
 
 /* Sends the loads of the step that begins at k0 on their way and moves on by one step. k past the end counts as 0. */
 RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long long ld, int k0, int k_all) {
-    const int whole = RFT_OPTION0 && k0 + RFT_BK <= k_all && (!mn || s->least >= 4);
+    const int whole = RFT_OPTION0 && k0 + RFT_BK <= k_all && (!mn || s->rows >= 4);
     RFT_UNROLL
     for (int i = 0; i < quads && whole; i++) {
         s->next[i] = quad_load(s->at[i], type);
@@ -145,7 +143,7 @@ RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long
     RFT_UNROLL
     for (int i = 0; i < quads && !whole; i++) {
         const int k = k0 + place_of((int)threadIdx.x + i * THREADS, mn, tile_rows).k;
-        s->next[i] = quad_load_part(s->at[i], type, mn ? (k < k_all ? s->rows[i] : 0) : k_all - k);
+        s->next[i] = quad_load_part(s->at[i], type, mn ? (k < k_all ? s->rows : 0) : k_all - k);
     }
     RFT_UNROLL
     for (int i = 0; i < quads; i++) {
