@@ -2,15 +2,16 @@
  *
  * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
  * they cost. A config shares an operand between two blocks of a cluster (option 0), gives each warpgroup a tile of its own
- * (option 1), or cuts k over the blocks of a cluster (split). Called through rft__cuda_gemm_sm90.
- * Bits depend on split alone: an element is one chain of wgmma in ascending k, and parts are added in that order.
+ * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split).
+ * Called through rft__cuda_gemm_sm90. An element is one chain of wgmma in ascending k, and parts are added in that order: with
+ * neither split nor tail its bits depend on k alone.
  */
 #include "cuda/gemm_common.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { SHARE, PING_PONG /* options */ };
+enum { SHARE, PING_PONG, TAIL /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X };
 enum {
     SWIZZLE_ROW = 128,
@@ -18,6 +19,7 @@ enum {
     CHUNK_BYTES = 4096, /* staged by a warp of the epilogue: 16 rows of 64 columns f32 */
     CHUNK_COLUMNS = 64,
     MAX_STAGES = 8,
+    MAX_CHUNKS = 4, /* of y that a warp defers */
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
     GPC_SMS = 16 /* SMs that a cluster's blocks must be among; some have two more */
@@ -72,6 +74,19 @@ static int64_t slots(const rft__cuda_facts *f, const rft__cuda_config *c) {
     return n > 0 ? n : 1;
 }
 
+/* Clusters of a launch. Where half of those there are would do, each tile of a unit has one: the grid is all tail. */
+static int64_t clusters(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
+    const int64_t most = slots(f, c);
+    return c->split > 1 ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
+}
+
+/* Waves of tiles; a tail is half of one. */
+static double waves(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
+    const int64_t wave = c->option[TAIL] ? clusters(f, c, count) : slots(f, c), rest = count % wave;
+    const double last = rest == 0 ? 0.0 : c->option[TAIL] && 2 * rest <= wave ? 0.5 : 1.0;
+    return (double)(count / wave) + last;
+}
+
 /* Rows of units that a wave walks down before it goes right: such that the wave reads the fewest rows of X and W. */
 static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c, rft__tiles u) {
     const int64_t wave = slots(f, c), bm = c->row->bm * (c->option[SHARE] == SHARE_W ? 2 : 1);
@@ -120,8 +135,16 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return c->option[SHARE] == SHARE_NOTHING || (c->option[SHARE] == SHARE_W ? t.m : t.n) > 1;
 }
 
+/* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
+static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    return c->option[SHARE] != SHARE_NOTHING && !c->option[PING_PONG] && !p->batch_invariant &&
+           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && r->bm * r->bn * 4 <= c->stages * cut_of(p, c).stage_bytes;
+}
+
 static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
     c.stages = stages(f, p, &c);
+    c.option[TAIL] = shares_tail(p, &c);
     if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
         out[(*n)++] = c;
     }
@@ -208,9 +231,8 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
     const cut t = cut_of(p, c);
     const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
-    const double waves = (double)rft__ceil_div(units(p, c, m).count, slots(f, c));
-    const double clocks = waves * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
-                          (c->split > 1 ? 1000.0 + 250.0 * c->split : 0.0);
+    const double clocks = waves(f, c, units(p, c, m).count) * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
+                          (c->split > 1 ? 1000.0 + 250.0 * c->split : c->option[TAIL] ? 1000.0 : 0.0);
     const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
     return 2.5e-6 + fmax(busy, memory) + 0.1 * fmin(busy, memory);
 }
@@ -226,9 +248,8 @@ static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t)
 
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__tiles u = units(p, c, m);
-    const int64_t clusters = c->split > 1 ? u.count : rft__min(u.count, slots(f, c));
     const cut t = cut_of(p, c);
-    *l = (rft__cuda_launch){.grid = {(unsigned)(clusters * c->cluster), 1, 1},
+    *l = (rft__cuda_launch){.grid = {(unsigned)(clusters(f, c, u.count) * c->cluster), 1, 1},
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
                             .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),

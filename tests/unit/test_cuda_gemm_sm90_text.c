@@ -24,7 +24,7 @@ static const rft__cuda_row rows[] = {
 enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, TF32 };
 
 typedef struct trial {
-    int row, share, turns, split, stages, sms;
+    int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail */
     product p;
 } trial;
 
@@ -51,6 +51,12 @@ static const trial trials[] = {
     {R128X128, 0, 0, 2, 3, 8, {.m = 130, .n = 136, .k = 520, .batch = 1}},
     {R128X128, 0, 0, 3, 3, 8, {.m = 65, .n = 100, .k = 840, .batch = 1, .glu = RFT__GLU_HALVES}},
     {R64X128, 0, 0, 2, 2, 4, {.m = 64, .n = 150, .k = 1100, .batch = 1}},
+    /* tails: behind one wave, of an all but empty grid, of a grid without one */
+    {R128X128, 1, 2, 1, 3, 6, {.m = 500, .n = 200, .k = 600, .batch = 1}},
+    {R128X128, 2, 2, 1, 3, 132, {.m = 100, .n = 200, .k = 520, .batch = 1}},
+    {R128X128, 1, 2, 1, 2, 6, {.m = 250, .n = 700, .k = 600, .batch = 1, .y = RFT_BF16}},
+    {R64X128, 1, 2, 1, 3, 4, {.m = 180, .n = 300, .k = 1100, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X128, 1, 2, 1, 3, 4, {.m = 250, .n = 350, .k = 300, .batch = 1}},
     /* deferred */
     {R128X256, 0, 0, 1, 3, 1, {.m = 300, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
     {R256X128, 0, 0, 1, 3, 1, {.m = 300, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
@@ -65,7 +71,7 @@ static void run(const trial *t) {
     const rft__cuda_row *const r = &rows[t->row];
     const int cluster = t->split > 1 ? t->split : t->share ? 2 : 1;
     const rft__cuda_config c = {
-        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns}};
+        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns == 1, t->turns == 2}};
     rft__cuda_facts f = h200;
     product p = t->p;
     f.sms = t->sms;

@@ -23,6 +23,8 @@
 #define SHARES_W (RFT_OPTION0 == 1) /* by two blocks, one below the other */
 #define SHARES_X (RFT_OPTION0 == 2) /* by two blocks side by side */
 #define PING_PONG RFT_OPTION1
+#define TAIL RFT_OPTION2 /* 1: the last tiles of a grid are shared by the blocks of a cluster */
+#define PARTS (RFT_SPLIT > 1 ? RFT_SPLIT : 2) /* of a tile that is shared */
 #define RELEASES (SHARES_W || SHARES_X ? 2 : 1) /* blocks that a stage is released to */
 
 #define ELEMENT (RFT_COMPUTE_TYPE == 4 ? 4 : 2)
@@ -40,24 +42,42 @@ typedef struct cta { /* what a block knows */
     char *memory;    /* the ring, then what is staged, then barriers */
     unsigned ring, full, empty; /* shared addresses */
     int rank;        /* in the cluster */
-    int step, steps; /* of k: the first, and how many */
     unsigned long long x_policy, w_policy;
 } cta;
 
 typedef struct work {
-    int m0, n0, batch; /* first row of X and of W */
+    int m0, n0, batch;      /* first row of X and of W */
+    int step, steps, parts; /* of k: the first, how many, and blocks that share the tile, each with steps of its own */
 } work;
 
-/* ---- tiles ---- */
+/* ---- what to work on: units from the cluster's index on, by the number of clusters ---- */
 
 RFT_FN int first_unit(void) { return (int)blockIdx.x / RFT_CLUSTER; }
 RFT_FN int unit_stride(void) { return (int)gridDim.x / RFT_CLUSTER; }
-RFT_FN int unit_count(const cta *b) { return b->a->number[3]; }
 
-RFT_FN work work_of(const cta *b, int unit) {
-    const rft__unit u = rft__unit_at(unit, b->a->number, SHARES_W ? 2 : 1, SHARES_X ? 2 : 1, b->rank);
-    const work w = {u.tile_m * RFT_BM, u.tile_n * RFT_BN, RFT_BATCHED ? u.batch : 0};
-    return w;
+/* Parts of a tail are of one length, as the blocks' rings go on in step: what is beyond k is zero. */
+RFT_FN void take_part(const cta *b, int parts, work *w) {
+    const int all = w->steps, half = (all + 1) / 2;
+    w->parts = parts;
+    w->step = TAIL ? b->rank * half : rft__part_begin(all, parts, b->rank);
+    w->steps = TAIL ? half : rft__part_begin(all, parts, b->rank + 1) - w->step;
+}
+
+/* False: there is no such unit. */
+RFT_FN bool work_at(const cta *b, int unit, work *w) {
+    const int units = b->a->number[3], tail = TAIL ? rft__tail_units(units, unit_stride()) : 0, full = units - tail;
+    const bool in_tail = TAIL && unit >= full;
+    const int of_tail = unit - full, at = in_tail ? full + of_tail / 2 : unit, rank = in_tail ? of_tail % 2 : b->rank;
+    if (unit >= full + 2 * tail) {
+        return false;
+    }
+    const rft__unit u = rft__unit_at(at, b->a->number, SHARES_W ? 2 : 1, SHARES_X ? 2 : 1, rank);
+    w->m0 = u.tile_m * RFT_BM, w->n0 = u.tile_n * RFT_BN, w->batch = RFT_BATCHED ? u.batch : 0;
+    w->step = 0, w->steps = (b->a->k - 1) / RFT_BK + 1, w->parts = 1;
+    if (in_tail || RFT_SPLIT > 1) {
+        take_part(b, in_tail ? 2 : RFT_SPLIT, w);
+    }
+    return true;
 }
 
 /* ---- the warpgroup that loads: one thread ---- */
@@ -82,10 +102,10 @@ RFT_FN void load_x(const cta *b, const rft__cuda_map *map, int stage, const work
     for (int i = 0; i < (RFT_X_MN ? 1 : K_ROWS) * RFT_BM / RFT_X_BOX; i++) {
         const int row = i * RFT_X_BOX % RFT_BM, k = step * RFT_BK + i * RFT_X_BOX / RFT_BM * K_ROW;
         const unsigned at = to + i * RFT_X_BOX * 128 * (RFT_X_MN ? RFT_BK / 64 : 1);
-        if (SHARES_X && i % 2 != b->rank) {
+        if (SHARES_X && w->parts == 1 && i % 2 != b->rank) {
             continue;
         }
-        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, SHARES_X, b->x_policy);
+        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, SHARES_X && w->parts == 1, b->x_policy);
     }
 }
 
@@ -97,20 +117,20 @@ RFT_FN void load_w(const cta *b, const rft__cuda_map *map, int stage, const work
         const int c = i * RFT_W_BOX % RFT_BN, k = step * RFT_BK + i * RFT_W_BOX / RFT_BN * K_ROW;
         const int row = rft__tile_w_row(w->n0 + c / RFT_WN * RFT_WN, c % RFT_WN, RFT_WN, b->a->n, RFT_GLU == 1);
         const unsigned at = to + i * RFT_W_BOX * 128 * (RFT_W_MN ? RFT_BK / 64 : 1);
-        if (SHARES_W && i % 2 != b->rank) {
+        if (SHARES_W && w->parts == 1 && i % 2 != b->rank) {
             continue;
         }
-        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, SHARES_W, b->w_policy);
+        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, SHARES_W && w->parts == 1, b->w_policy);
     }
 }
 
 /* W does not depend on the kernel before: as much of it as the ring holds may be under way before X may be read. */
 RFT_FN int load_w_early(const cta *b, const rft__cuda_map *w_map) {
-    const work w = work_of(b, first_unit());
-    const int early = !RFT_W_EARLY ? 0 : b->steps < RFT_STAGES ? b->steps : RFT_STAGES;
+    work w;
+    const int early = RFT_W_EARLY && work_at(b, first_unit(), &w) ? min(w.steps, RFT_STAGES) : 0;
     for (int i = 0; i < early; i++) {
         rft__mbarrier_expect(b->full + 8 * i, STAGE_BYTES);
-        load_w(b, w_map, i, &w, b->step + i);
+        load_w(b, w_map, i, &w, w.step + i);
     }
     return early;
 }
@@ -127,17 +147,17 @@ RFT_FN void produce(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_m
     choose_policies(b);
     int early = load_w_early(b, w_map);
     rft__pdl_wait();
-    for (int unit = first_unit(); unit < unit_count(b); unit += unit_stride()) {
-        const work w = work_of(b, unit);
-        for (int i = 0; i < b->steps; i++) {
+    work w;
+    for (int unit = first_unit(); work_at(b, unit, &w); unit += unit_stride()) {
+        for (int i = w.step; i < w.step + w.steps; i++) {
             if (early > 0) {
                 early--;
             } else {
                 rft__await(b->empty + 8 * ring.stage, ring.parity ^ 1);
                 rft__mbarrier_expect(b->full + 8 * ring.stage, STAGE_BYTES);
-                load_w(b, w_map, ring.stage, &w, b->step + i);
+                load_w(b, w_map, ring.stage, &w, i);
             }
-            load_x(b, x_map, ring.stage, &w, b->step + i);
+            load_x(b, x_map, ring.stage, &w, i);
             rft__ring_next(&ring, RFT_STAGES);
         }
     }
@@ -192,7 +212,7 @@ RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
 }
 
 /* The tile before, if it waits, is stored a chunk a step; text() promises as many steps as chunks. */
-RFT_FN void multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, unsigned x, unsigned w,
+RFT_FN void multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, unsigned x, unsigned w,
                           const parcel *last, char *staged) {
     int before = 0, i = 0;
     RFT_UNROLL
@@ -202,7 +222,7 @@ RFT_FN void multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
             deliver_chunk(b->a, last, i, staged);
         }
     }
-    for (; i < b->steps; i++) {
+    for (; i < steps; i++) {
         multiply_step(b, acc, ring, &before, x, w, i == 0);
     }
     RFT_WGMMA_WAIT(0);
@@ -226,23 +246,47 @@ RFT_FN role role_of(int group) {
 
 RFT_FN int y_column(const role *r, const work *w) { return (w->n0 + r->n) / (RFT_GLU ? 2 : 1); }
 
+/* A tile of which this block has a part of k: the accumulators go to where the ring was, as nothing is loaded any more; then
+ * each block sums and finishes its share of the chunks. */
+RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const work *w) {
+    const int warp = threadIdx.x / 32 - 4, warps = 4 * CONSUMERS;
+    rft__bar_sync(1, 32 * warps);
+    RFT_UNROLL
+    for (int c = 0; c < CHUNKS; c++) {
+        float v[32];
+        take_chunk(acc, c, v);
+        stage_chunk(v, b->memory + (warp * CHUNKS + c) * RFT_CHUNK_BYTES);
+    }
+    rft__cluster_arrive();
+    rft__cluster_wait();
+    for (int i = b->rank * warps + warp; i < warps * CHUNKS; i += PARTS * warps) {
+        const int of = i / CHUNKS, c = i % CHUNKS;
+        const role owner = role_of(of / 4);
+        const int m = chunk_m(w->m0 + owner.m, c, of % 4), n = chunk_n(y_column(&owner, w), c);
+        finish_chunk(b->a, b->memory + i * RFT_CHUNK_BYTES, PARTS, w->batch, m, n);
+    }
+}
+
 /* Both warpgroups on each tile. */
 RFT_FN void consume(const cta *b, const role *r) {
     char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
     rft__ring ring = {0, 0};
     parcel last;
+    work w;
     last.waits = false;
-    for (int unit = first_unit(); unit < unit_count(b); unit += unit_stride()) {
-        const work w = work_of(b, unit);
+    for (int unit = first_unit(); work_at(b, unit, &w); unit += unit_stride()) {
         float acc[M_BLOCKS][RFT_WN / 2];
-        multiply_tile(b, acc, &ring, r->x, r->w, &last, staged);
-        if (RFT_DEFERRED) {
+        multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &last, staged);
+        last.waits = false;
+        if (RFT_SPLIT > 1 || (TAIL && w.parts > 1)) {
+            finish_shared(b, acc, &w);
+        } else if (RFT_DEFERRED) {
             pack(b->a, acc, w.batch, w.m0 + r->m, y_column(r, &w), &last);
         } else {
             finish_tile(b->a, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
         }
     }
-    if (RFT_DEFERRED) {
+    if (RFT_DEFERRED && last.waits) {
         deliver(b->a, &last, staged);
     }
 }
@@ -253,60 +297,40 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
     rft__ring ring = {0, 0};
     parcel none;
     none.waits = false;
+    work w, next;
     int unit = first_unit();
     if (r->group == 1) {
+        work_at(b, unit, &w);
         rft__bar_arrive(1, 256);
-        rft__ring_skip(&ring, RFT_STAGES, b->steps);
+        rft__ring_skip(&ring, RFT_STAGES, w.steps);
         unit += unit_stride();
     }
-    for (; unit < unit_count(b); unit += 2 * unit_stride()) {
-        const work w = work_of(b, unit);
+    for (; work_at(b, unit, &w); unit += 2 * unit_stride()) {
         float acc[M_BLOCKS][RFT_WN / 2];
         rft__bar_sync(1 + r->group, 256);
-        multiply_tile(b, acc, &ring, r->x, r->w, &none, staged);
-        if (unit + unit_stride() < unit_count(b)) {
+        multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &none, staged);
+        if (work_at(b, unit + unit_stride(), &next)) {
             rft__bar_arrive(2 - r->group, 256);
         }
         finish_tile(b->a, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
-        rft__ring_skip(&ring, RFT_STAGES, b->steps);
-    }
-}
-
-/* One tile; its accumulators go to where the ring was, then each block sums and finishes its share of the chunks. */
-RFT_FN void consume_split(const cta *b, const role *r) {
-    const int warp = threadIdx.x / 32 - 4, warps = 4 * CONSUMERS;
-    const work w = work_of(b, first_unit());
-    rft__ring ring = {0, 0};
-    float acc[M_BLOCKS][RFT_WN / 2];
-    parcel none;
-    none.waits = false;
-    multiply_tile(b, acc, &ring, r->x, r->w, &none, b->memory);
-    rft__bar_sync(1, 32 * warps);
-    RFT_UNROLL
-    for (int c = 0; c < CHUNKS; c++) {
-        float v[32];
-        take_chunk(acc, c, v);
-        stage_chunk(v, b->memory + (warp * CHUNKS + c) * RFT_CHUNK_BYTES);
-    }
-    rft__cluster_arrive();
-    rft__cluster_wait();
-    for (int i = b->rank * warps + warp; i < warps * CHUNKS; i += RFT_SPLIT * warps) {
-        const int of = i / CHUNKS, c = i % CHUNKS;
-        const role owner = role_of(of / 4);
-        finish_chunk(b->a, b->memory + i * RFT_CHUNK_BYTES, w.batch, chunk_m(w.m0 + owner.m, c, of % 4), chunk_n(y_column(&owner, &w), c));
+        rft__ring_skip(&ring, RFT_STAGES, w.steps);
     }
 }
 
 RFT_FN void multiply_role(const cta *b, int group) {
     const role r = role_of(group);
     rft__pdl_wait();
-    if (RFT_SPLIT > 1) {
-        consume_split(b, &r);
-    } else if (PING_PONG) {
+    if (PING_PONG) {
         consume_in_turn(b, &r);
     } else {
         consume(b, &r);
     }
+}
+
+/* Whether the last work of this cluster is a tile that its blocks share. */
+RFT_FN bool ends_shared(const cta *b) {
+    const int units = b->a->number[3], tail = rft__tail_units(units, unit_stride());
+    return first_unit() < 2 * tail;
 }
 
 RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
@@ -314,20 +338,16 @@ RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w
         produce(b, x_map, w_map);
     }
     __syncwarp();
-    if (RFT_SPLIT > 1) { /* the meeting of consume_split */
+    if (RFT_SPLIT > 1 || (TAIL && ends_shared(b))) { /* the meeting in finish_shared */
         rft__cluster_arrive();
         rft__cluster_wait();
     }
 }
 
 RFT_FN cta cta_of(const rft__cuda_args *a, char *memory) {
-    const int rank = RFT_CLUSTER > 1 ? (int)rft__cluster_rank() : 0, all = (a->k - 1) / RFT_BK + 1;
+    const int rank = RFT_CLUSTER > 1 ? (int)rft__cluster_rank() : 0;
     const unsigned ring = rft__shared(memory), barriers = ring + RING_BYTES + STAGING_BYTES;
-    cta b = {a, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, all, 0, 0};
-    if (RFT_SPLIT > 1) {
-        b.step = rft__part_begin(all, RFT_SPLIT, rank);
-        b.steps = rft__part_begin(all, RFT_SPLIT, rank + 1) - b.step;
-    }
+    const cta b = {a, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, 0};
     return b;
 }
 

@@ -63,22 +63,22 @@ RFT_FN void stage_chunk(const float v[32], char *to) {
     }
 }
 
-RFT_FN float4 load4_of_rank(const char *from, int rank) {
-    if (RFT_SPLIT == 1) {
+RFT_FN float4 load4_of_rank(const char *from, int rank, int parts) {
+    if (parts == 1) {
         return *(const float4 *)from;
     }
     return rft__cluster_load4(rft__cluster_map(rft__shared(from), rank));
 }
 
-/* count columns, a multiple of 4, summed over the parts of k in ascending order. */
-RFT_FN void read_staged(const char *chunk, int row, int column, int count, float *v) {
+/* count columns, a multiple of 4, summed over the parts of k in ascending order; parts, a constant, are blocks of the cluster. */
+RFT_FN void read_staged(const char *chunk, int row, int column, int count, int parts, float *v) {
     RFT_UNROLL
     for (int i = 0; i < count; i += 4) {
         const char *const from = chunk + rft__chunk_at(row, column + i);
-        float4 sum = load4_of_rank(from, 0);
+        float4 sum = load4_of_rank(from, 0, parts);
         RFT_UNROLL
-        for (int rank = 1; rank < RFT_SPLIT; rank++) {
-            const float4 part = load4_of_rank(from, rank);
+        for (int rank = 1; rank < parts; rank++) {
+            const float4 part = load4_of_rank(from, rank, parts);
             sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
         }
         v[i] = sum.x, v[i + 1] = sum.y, v[i + 2] = sum.z, v[i + 3] = sum.w;
@@ -86,31 +86,31 @@ RFT_FN void read_staged(const char *chunk, int row, int column, int count, float
 }
 
 /* v: columns of y, up: what belongs to them of a gated unit. */
-RFT_FN void read_span(const char *chunk, int row, int span, float v[RFT_SPAN], float up[RFT_SPAN]) {
+RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[RFT_SPAN], float up[RFT_SPAN]) {
     if (RFT_GLU == 2) {
         float both[2 * RFT_SPAN];
-        read_staged(chunk, row, span * 2 * RFT_SPAN, 2 * RFT_SPAN, both);
+        read_staged(chunk, row, span * 2 * RFT_SPAN, 2 * RFT_SPAN, parts, both);
         RFT_UNROLL
         for (int i = 0; i < RFT_SPAN; i++) {
             v[i] = both[2 * i], up[i] = both[2 * i + 1];
         }
         return;
     }
-    read_staged(chunk, row, span * RFT_SPAN, RFT_SPAN, v);
+    read_staged(chunk, row, span * RFT_SPAN, RFT_SPAN, parts, v);
     if (RFT_GLU == 1) {
-        read_staged(chunk, row, RFT_CHUNK_COLUMNS / 2 + span * RFT_SPAN, RFT_SPAN, up);
+        read_staged(chunk, row, RFT_CHUNK_COLUMNS / 2 + span * RFT_SPAN, RFT_SPAN, parts, up);
     }
 }
 
 /* The rows from m, the columns of y from n on. */
-RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int batch, int m, int n) {
+RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int parts, int batch, int m, int n) {
     const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = n + span * RFT_SPAN;
     const int left = (RFT_GLU ? a->n / 2 : a->n) - column, valid = left < 0 ? 0 : left < RFT_SPAN ? left : RFT_SPAN;
     RFT_UNROLL
     for (int i = 0; i < SPANS_ROW / 2; i++) {
         const int row = rft__chunk_row(lane, i, SPANS_ROW);
         float v[RFT_SPAN], up[RFT_SPAN];
-        read_span(chunk, row, span, v, up);
+        read_span(chunk, row, span, parts, v, up);
         if (m + row < a->m) {
             rft__finish_span(a, batch, m + row, column, v, up, RFT_SPAN, valid);
         }
@@ -130,7 +130,7 @@ RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2]
         take_chunk(acc, c, v);
         stage_chunk(v, staged);
         __syncwarp();
-        finish_chunk(a, staged, batch, chunk_m(m, c, warp), chunk_n(n, c));
+        finish_chunk(a, staged, 1, batch, chunk_m(m, c, warp), chunk_n(n, c));
         __syncwarp();
     }
 }

@@ -47,6 +47,13 @@ RFT_FN rft__unit rft__unit_at(int unit, const int *number, int down, int across,
     return u;
 }
 
+/* The last units, of two tiles each, where they do not fill half of the clusters: then the tiles go to a cluster each, whose
+ * two blocks take half of k. They come behind the other units in the order of tiles. */
+RFT_FN int rft__tail_units(int units, int clusters) {
+    const int rest = units % clusters;
+    return 2 * rest <= clusters ? rest : 0;
+}
+
 /* Past `uses` uses of the ring. */
 RFT_FN void rft__ring_skip(rft__ring *ring, int stages, int uses) {
     const int at = ring->stage + uses;
