@@ -9,8 +9,17 @@
 #include <stdio.h>
 
 enum { ALIGNMENT, DEPTH }; /* options: of runs of x and w; how many times bk a stage holds */
-enum { MOST_STAGES = 8, BIG_STAGES = 4, FEW_STAGES = 3, RASTER_GROUP = 8, PART_ROWS = 16, PART_PAD = 8, SYSTEM_SHARED = 1024, LINE = 128,
-       BIG_WARP = 64 * 64 };
+enum {
+    MOST_STAGES = 8,
+    BIG_STAGES = 4,
+    FEW_STAGES = 3,
+    RASTER_GROUP = 8,
+    PART_ROWS = 16,
+    PART_PAD = 8,
+    SYSTEM_SHARED = 1024,
+    LINE = 128,
+    BIG_WARP = 64 * 64
+};
 
 static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
 
@@ -48,8 +57,8 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     const int depth = depth_of(f, row), stages = stages_of(f, row, depth), size = rft__cuda_size(p->x);
     int n = 0;
     if (stages < 2) {
-        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, depth),
-                 f->shared_block);
+        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d",
+                 2 * stage_bytes(row, depth), f->shared_block);
         return 0;
     }
     if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
@@ -96,7 +105,8 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     (void)f;
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int ring = stage_bytes(r, c->option[DEPTH]) * c->stages, out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
+    const int ring = stage_bytes(r, c->option[DEPTH]) * c->stages,
+              out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
     *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,

@@ -79,15 +79,16 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
     char text[4096];
     const rft__cuda_row *r = c->row;
     const int compute[] = {1, 4, 2, 3}; /* of RFT__CUDA_F32, TF32, F16, BF16 */
-    snprintf(text, sizeof text,
-             "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
-             "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY 0\n"
-             "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M %d\n"
-             "#define RFT_SPLIT %d\n#define RFT_CLUSTER 1\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
-             "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
-             p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, r->bm, r->bn, r->bk, r->warps,
-             c->m, c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
-             p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
+    snprintf(
+        text, sizeof text,
+        "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
+        "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY 0\n"
+        "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M %d\n"
+        "#define RFT_SPLIT %d\n#define RFT_CLUSTER 1\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
+        "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
+        p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, r->bm, r->bn, r->bk, r->warps, c->m,
+        c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
+        p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
     rft__text t = {text, sizeof text, strlen(text)};
     if (r->family->text != NULL) {
         r->family->text(&q, c, &t);
@@ -116,8 +117,8 @@ static void emulate_open(emulated *e, const char *source, const char *entry, con
     emulate_write_kernel(e->dir, entry, kernel);
     emulate_config(e->dir, p, c);
     snprintf(library, sizeof library, "%s/kernel.so", e->dir);
-    snprintf(command, sizeof command, "cc -O1 -std=gnu11 -w -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm", e->dir,
-             RFT_TEST_DATA_DIR "/../unit", library, e->dir);
+    snprintf(command, sizeof command, "cc -O1 -std=gnu11 -w -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm",
+             e->dir, RFT_TEST_DATA_DIR "/../unit", library, e->dir);
     assert_int_equal(system(command), 0);
     e->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (e->library == NULL) {
@@ -139,14 +140,15 @@ static void emulate_close(emulated *e) {
 
 typedef struct operand {
     void *pages;
-    size_t size;     /* of pages */
-    char *data;      /* ends at the guard page */
+    size_t size;                             /* of pages */
+    char *data;                              /* ends at the guard page */
     int64_t ld, batch_stride, rows, columns; /* as stored */
     rft_type type;
 } operand;
 
 static int emulate_value(int64_t row, int64_t k, int64_t batch, int seed) {
-    const uint64_t h = ((uint64_t)row * 2654435761u + (uint64_t)k * 40503u + (uint64_t)(batch * 7 + seed) * 97u) * 0x9e3779b97f4a7c15u;
+    const uint64_t h =
+        ((uint64_t)row * 2654435761u + (uint64_t)k * 40503u + (uint64_t)(batch * 7 + seed) * 97u) * 0x9e3779b97f4a7c15u;
     return (int)(h >> 61) - 3;
 }
 
@@ -158,7 +160,8 @@ static void emulate_put(char *at, rft_type t, int value) {
         memcpy(at, &bits, 4);
         return;
     }
-    const uint16_t f16 = (uint16_t)(value == 0 ? 0 : (bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112u) << 10) | (bits >> 13 & 1023u));
+    const uint16_t f16 =
+        (uint16_t)(value == 0 ? 0 : (bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112u) << 10) | (bits >> 13 & 1023u));
     const uint16_t half = t == RFT_BF16 ? (uint16_t)(bits >> 16) : f16;
     memcpy(at, &half, 2);
 }
@@ -210,9 +213,19 @@ static float emulate_expected(const product *p, int64_t b, int64_t m, int64_t n)
 }
 
 static rft__problem emulate_problem(const product *p) {
-    rft__problem q = {.x = p->x, .y = p->y, .x_order = p->x_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS, .m_min = 1, .m_max = p->m,
-                      .batch = p->batch, .alpha = 1, .w_dynamic = true};
-    q.w = (rft__matrix){.elem = p->w, .order = p->w_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS, .glu = p->glu, .n = p->n, .k = p->k,
+    rft__problem q = {.x = p->x,
+                      .y = p->y,
+                      .x_order = p->x_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS,
+                      .m_min = 1,
+                      .m_max = p->m,
+                      .batch = p->batch,
+                      .alpha = 1,
+                      .w_dynamic = true};
+    q.w = (rft__matrix){.elem = p->w,
+                        .order = p->w_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS,
+                        .glu = p->glu,
+                        .n = p->n,
+                        .k = p->k,
                         .batch = p->batch};
     q.epi.n_in = p->n;
     q.epi.n_out = p->glu == RFT__GLU_NONE ? p->n : p->n / 2;
@@ -240,9 +253,18 @@ static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t
 }
 
 /* Runs p (y in f32) with the config; what: for messages. */
-__attribute__((unused)) static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const char *what) {
-    static const rft__cuda_facts facts = {.arch = 80, .sms = 4, .shared_block = 232448, .shared_sm = 233472, .l2 = 1 << 20,
-                                          .read_bps = 1e12, .l2_bps = 2e12, .flops_16 = 1e14, .flops_tf32 = 5e13, .flops_f32 = 1e13};
+__attribute__((unused)) static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c,
+                                                    const char *what) {
+    static const rft__cuda_facts facts = {.arch = 80,
+                                          .sms = 4,
+                                          .shared_block = 232448,
+                                          .shared_sm = 233472,
+                                          .l2 = 1 << 20,
+                                          .read_bps = 1e12,
+                                          .l2_bps = 2e12,
+                                          .flops_16 = 1e14,
+                                          .flops_tf32 = 5e13,
+                                          .flops_f32 = 1e13};
     const rft__problem q = emulate_problem(p);
     operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
     const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
@@ -253,9 +275,19 @@ __attribute__((unused)) static void emulate_product(const rft__cuda_family *f, c
         y[i] = -777.0f;
     }
     f->launch(&facts, &q, c, p->m, &l);
-    rft__cuda_args a = {.x = x.data, .w = w.data, .y = y, .ldx = x.ld, .ldw = w.ld, .ldy = ldy, .x_batch_stride = x.batch_stride,
-                        .w_batch_stride = w.batch_stride, .y_batch_stride = p->m * ldy, .m = (int)p->m, .n = (int)p->n,
-                        .k = (int)p->k, .batch = (int)p->batch};
+    rft__cuda_args a = {.x = x.data,
+                        .w = w.data,
+                        .y = y,
+                        .ldx = x.ld,
+                        .ldw = w.ld,
+                        .ldy = ldy,
+                        .x_batch_stride = x.batch_stride,
+                        .w_batch_stride = w.batch_stride,
+                        .y_batch_stride = p->m * ldy,
+                        .m = (int)p->m,
+                        .n = (int)p->n,
+                        .k = (int)p->k,
+                        .batch = (int)p->batch};
     memcpy(a.number, l.number, sizeof a.number);
     const char *rule = f->unsuited ? f->unsuited(&q, c, &a) : NULL;
     if (rule == NULL) {

@@ -28,15 +28,29 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
-typedef struct uint3 { unsigned x, y, z; } uint3;
-typedef struct uint2 { unsigned x, y; } uint2;
-typedef struct uint4 { unsigned x, y, z, w; } uint4;
-typedef struct float2 { float x, y; } float2;
-typedef struct float4 { float x, y, z, w; } float4;
+typedef struct uint3 {
+    unsigned x, y, z;
+} uint3;
+typedef struct uint2 {
+    unsigned x, y;
+} uint2;
+typedef struct uint4 {
+    unsigned x, y, z, w;
+} uint4;
+typedef struct float2 {
+    float x, y;
+} float2;
+typedef struct float4 {
+    float x, y, z, w;
+} float4;
 
 enum { MAX_THREADS = 512, STACK = 64 << 10, MAX_PENDING = 256, WARP = 32, SHARED = 232448 };
 
-typedef struct pending_copy { unsigned to; const void *from; int size, bytes, group; } pending_copy;
+typedef struct pending_copy {
+    unsigned to;
+    const void *from;
+    int size, bytes, group;
+} pending_copy;
 
 typedef struct fiber {
     ucontext_t context;
@@ -46,7 +60,9 @@ typedef struct fiber {
     pending_copy pending[MAX_PENDING];
 } fiber;
 
-typedef struct meeting { int arrived, generation; } meeting;
+typedef struct meeting {
+    int arrived, generation;
+} meeting;
 
 unsigned char shared_bytes[SHARED] __attribute__((aligned(1024)));
 static fiber fibers[MAX_THREADS];
@@ -96,8 +112,16 @@ RFT_FN uint2 make_uint2(unsigned x, unsigned y) { return (uint2){x, y}; }
 RFT_FN uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return (uint4){x, y, z, w}; }
 RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
-RFT_FN unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, sizeof u); return u; }
-RFT_FN float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, sizeof f); return f; }
+RFT_FN unsigned __float_as_uint(float f) {
+    unsigned u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+RFT_FN float __uint_as_float(unsigned u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
 
 static void count_conflicts(uint32_t (*address)[12]) {
     for (int phase = 0; phase < 4; phase++) {
@@ -112,7 +136,7 @@ static void count_conflicts(uint32_t (*address)[12]) {
 }
 
 static void ldmatrix(unsigned r[4], unsigned address, bool trans) {
-    uint32_t (*all)[12] = all_lanes(&address, 1);
+    uint32_t(*all)[12] = all_lanes(&address, 1);
     const int lane = lane_of();
     if (lane == 0) {
         count_conflicts(all);
@@ -180,7 +204,9 @@ static float f16_value(uint16_t h) {
 }
 
 RFT_FN float rft__widen(int type, unsigned bits) {
-    return type == RFT_TYPE_F32 ? __uint_as_float(bits) : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16) : f16_value((uint16_t)bits);
+    return type == RFT_TYPE_F32    ? __uint_as_float(bits)
+           : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16)
+                                   : f16_value((uint16_t)bits);
 }
 RFT_FN float rft__widen_low(int type, unsigned pair) { return rft__widen(type, pair); }
 RFT_FN float rft__widen_high(int type, unsigned pair) { return rft__widen(type, pair >> 16); }
@@ -197,7 +223,9 @@ static unsigned narrow_exact(int type, float v) {
     }
     return 0x7e00;
 }
-RFT_FN unsigned rft__narrow_pair(int type, float low, float high) { return narrow_exact(type, low) | narrow_exact(type, high) << 16; }
+RFT_FN unsigned rft__narrow_pair(int type, float low, float high) {
+    return narrow_exact(type, low) | narrow_exact(type, high) << 16;
+}
 RFT_FN unsigned rft__narrow(int type, float v) { return type == RFT_TYPE_F32 ? __float_as_uint(v) : narrow_exact(type, v); }
 
 /* ---- mma.cuh ---- */
@@ -205,14 +233,15 @@ RFT_FN unsigned rft__narrow(int type, float v) { return type == RFT_TYPE_F32 ? _
 /* D = A B + D with A 16 x k, B k x 8 as the fragments of PTX hold them: `per` elements a word, k = 8 * per. */
 static void mma(float d[4], const unsigned a[4], const unsigned b[2], int type, int per) {
     uint32_t words[12] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-    uint32_t (*all)[12] = all_lanes(words, 6);
+    uint32_t(*all)[12] = all_lanes(words, 6);
     const int lane = lane_of();
     for (int e = 0; e < 4; e++) {
         const int row = lane / 4 + e / 2 * 8, column = 2 * (lane % 4) + e % 2;
         double sum = d[e];
         for (int k = 0; k < 8 * per; k++) {
             const int quarter = k % (4 * per) / per, high = k / (4 * per), shift = k % per * 16;
-            const uint32_t x = all[row % 8 * 4 + quarter][row / 8 + 2 * high] >> shift, w = all[column * 4 + quarter][4 + high] >> shift;
+            const uint32_t x = all[row % 8 * 4 + quarter][row / 8 + 2 * high] >> shift,
+                           w = all[column * 4 + quarter][4 + high] >> shift;
             sum += (double)rft__widen(type, x) * (double)rft__widen(type, w);
         }
         d[e] = (float)sum;

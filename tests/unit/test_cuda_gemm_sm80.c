@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_cuda_gemm_sm80.c - the mma.sync GEMM: its swizzle is a permutation without bank conflicts, gate and up rows meet, stages fit
- * each device, and its text, run on the CPU, gives exact sums at every ragged edge, order, alignment and pairing.
+ * test_cuda_gemm_sm80.c - the mma.sync GEMM: its swizzle is a permutation without bank conflicts, gate and up rows meet, stages
+ * fit each device, and its text, run on the CPU, gives exact sums at every ragged edge, order, alignment and pairing.
  */
 #include "cuda_emulate.h"
 
@@ -106,25 +106,55 @@ static void gate_and_up_are_neighbours(void **state) {
 
 /* ---- host half ---- */
 
-#define ROW(x, compute, bm, bn, bk, warps) {#compute " " #bm "x" #bn, &rft__cuda_gemm_sm80, x, x, compute, bm, bn, bk, warps, 80, 1, 0}
+#define ROW(x, compute, bm, bn, bk, warps)                                                                                       \
+    { #compute " " #bm "x" #bn, &rft__cuda_gemm_sm80, x, x, compute, bm, bn, bk, warps, 80, 1, 0 }
 
 static const rft__cuda_row rows[] = {
-    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 128, 32, 4), ROW(RFT_F16, RFT__CUDA_F16, 64, 64, 64, 4),
-    ROW(RFT_F16, RFT__CUDA_F16, 16, 128, 64, 4),    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 64, 64, 4),
-    ROW(RFT_F32, RFT__CUDA_TF32, 64, 64, 32, 4),    ROW(RFT_F32, RFT__CUDA_TF32, 32, 128, 32, 4),
-    ROW(RFT_BF16, RFT__CUDA_BF16, 16, 32, 64, 4),   ROW(RFT_F32, RFT__CUDA_TF32, 32, 64, 32, 4),
+    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 128, 32, 4),
+    ROW(RFT_F16, RFT__CUDA_F16, 64, 64, 64, 4),
+    ROW(RFT_F16, RFT__CUDA_F16, 16, 128, 64, 4),
+    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 64, 64, 4),
+    ROW(RFT_F32, RFT__CUDA_TF32, 64, 64, 32, 4),
+    ROW(RFT_F32, RFT__CUDA_TF32, 32, 128, 32, 4),
+    ROW(RFT_BF16, RFT__CUDA_BF16, 16, 32, 64, 4),
+    ROW(RFT_F32, RFT__CUDA_TF32, 32, 64, 32, 4),
     {"mixed 32x128", &rft__cuda_gemm_sm80, RFT_F16, RFT_BF16, RFT__CUDA_TF32, 32, 128, 64, 4, 80, 1, 0},
-    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 256, 64, 8), ROW(RFT_F32, RFT__CUDA_TF32, 256, 128, 32, 8),
+    ROW(RFT_BF16, RFT__CUDA_BF16, 128, 256, 64, 8),
+    ROW(RFT_F32, RFT__CUDA_TF32, 256, 128, 32, 8),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
 static const rft__cuda_facts devices[] = {
-    {.arch = 80, .sms = 108, .shared_block = 166912, .shared_sm = 167936, .l2 = 40 << 20, .read_bps = 1.8e12, .l2_bps = 4e12,
-     .flops_16 = 2.8e14, .flops_tf32 = 1.4e14, .flops_f32 = 1.8e13},
-    {.arch = 89, .sms = 128, .shared_block = 101376, .shared_sm = 102400, .l2 = 72 << 20, .read_bps = 0.95e12, .l2_bps = 4e12,
-     .flops_16 = 1.6e14, .flops_tf32 = 8e13, .flops_f32 = 7e13},
-    {.arch = 90, .sms = 132, .shared_block = 232448, .shared_sm = 233472, .l2 = 50 << 20, .read_bps = 4.3e12, .l2_bps = 5.5e12,
-     .flops_16 = 7.2e14, .flops_tf32 = 3.7e14, .flops_f32 = 5.1e13},
+    {.arch = 80,
+     .sms = 108,
+     .shared_block = 166912,
+     .shared_sm = 167936,
+     .l2 = 40 << 20,
+     .read_bps = 1.8e12,
+     .l2_bps = 4e12,
+     .flops_16 = 2.8e14,
+     .flops_tf32 = 1.4e14,
+     .flops_f32 = 1.8e13},
+    {.arch = 89,
+     .sms = 128,
+     .shared_block = 101376,
+     .shared_sm = 102400,
+     .l2 = 72 << 20,
+     .read_bps = 0.95e12,
+     .l2_bps = 4e12,
+     .flops_16 = 1.6e14,
+     .flops_tf32 = 8e13,
+     .flops_f32 = 7e13},
+    {.arch = 90,
+     .sms = 132,
+     .shared_block = 232448,
+     .shared_sm = 233472,
+     .l2 = 50 << 20,
+     .read_bps = 4.3e12,
+     .l2_bps = 5.5e12,
+     .flops_16 = 7.2e14,
+     .flops_tf32 = 3.7e14,
+     .flops_f32 = 5.1e13},
 };
 
 static void configs_fit_devices(void **state) {

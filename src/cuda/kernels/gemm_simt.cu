@@ -14,8 +14,10 @@
  * Shared memory holds two steps of RFT_BK k as f32, k-major, rows of BM + 4 floats: the 16-byte loads of a step have no bank
  * conflict, nor has the transposing store of K-contiguous quads (quads 4 k apart lie 16 banks apart). The next step is on its
  * way in registers while this one is multiplied; one barrier a step. FLOPs a step: 2 * BM * BN * BK for 4 * (BM + BN) * BK
- * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end. RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
- * Registers (sm_90, 128 x 128): 128 sums, 48 operands, 16 to 32 in flight.
+ * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end.
+ * RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
+ * SASS of a step of 128 x 128 (sm_90): 1024 FFMA of about 1140 executed, 48 LDS.128, 4 LDG.128, 16 STS; 128 registers of sums, 48
+ * of operands, 16 in flight, no spills in 255.
  */
 #include "config.h"
 
