@@ -121,7 +121,11 @@ uint64_t check_random_next(uint64_t *state) {
 }
 
 static uint64_t draw(attempt *a) { return check_random_next(&a->random); }
-static uint64_t draw_style(attempt *a) { return check_random_next(&a->style); }
+/* Style 0 is the plainest: alpha 1, no flags. */
+static uint64_t draw_style(attempt *a) {
+    uint64_t drawn = check_random_next(&a->style);
+    return a->p->seed >> CHECK_STYLE ? drawn : 1;
+}
 
 static bool fail(attempt *a, check_verdict verdict, const char *what) {
     a->result->verdict = verdict;
@@ -173,7 +177,7 @@ static bool find_context(attempt *a) {
 static void draw_scale(attempt *a) {
     static const float scales[8] = {1, 1, 1, 1, 1, 0.5F, -2, 0};
     a->alpha = scales[draw_style(a) % 8];
-    a->aligned = a->c->shared->copies && draw(a) % 2;
+    a->aligned = (a->p->seed & CHECK_ALIGNED) != 0;
 }
 
 rft_status checker_open(checker *c, rft_error *err) {

@@ -8,7 +8,8 @@
 
 #include "cli_parse.h"
 
-#define CHECK_STYLE 24
+#define CHECK_STYLE   24
+#define CHECK_ALIGNED ((uint64_t)1 << 23) /* bit of a seed: pointers and rows begin at multiples of 16 bytes */
 
 typedef struct check_problem {
     const char *kernel; /* the only one that may serve, or NULL: the library chooses */

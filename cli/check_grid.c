@@ -139,14 +139,18 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
     return p;
 }
 
-/* A style's problem of a size; m stays below what a proof may cost where n and k are large. */
-static void add_sized(check_list *l, const check_problem *style, int64_t m, int64_t n, int64_t k, dice *d) {
-    check_problem p = *style;
-    p.m = m;
+/* A style's problem of a size, and the plainest one's for where that is refused. Three of four are aligned, as data mostly is. */
+static void add_sized(check_list *l, const check_problem *style, const check_problem *plainest, int64_t m, int64_t n, int64_t k,
+                      dice *d) {
+    check_problem p = *style, plain = *plainest;
+    uint64_t seed = roll(d, CHECK_ALIGNED);
+    p.m = plain.m = m;
+    plain.n = n;
     p.n = epilogue_is_glu(&p.epi) ? n + n % 2 : n;
-    p.k = k;
-    p.seed += roll(d, (uint64_t)1 << CHECK_STYLE);
-    check_list_add(l, &p, NULL);
+    p.k = plain.k = k;
+    p.seed |= seed | (roll(d, 4) ? CHECK_ALIGNED : 0);
+    plain.seed |= seed | CHECK_ALIGNED;
+    check_list_add(l, &p, plainest->kernel ? &plain : NULL);
 }
 
 /* So that kernels differ in the styles and sizes that they are given. */
@@ -187,11 +191,11 @@ static void add_gpu_sizes(const check_session *s, check_list *l, const rft_kerne
         for (size_t j = 0; j < COUNT(n); j++)
             for (size_t o = 0; o < COUNT(k); o++)
                 if (roll(&pick, (uint64_t)(s->thin * GPU_KEEP)) == 0)
-                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], m[i], n[j], k[o], &d);
+                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], &style[0], m[i], n[j], k[o], &d);
 }
 
 /* Long k, where it is split; more tiles than multiprocessors, where blocks take several, in turn or together. The plainest style
- * and another, each twice: aligned or not, as the seed draws. */
+ * and another, each twice. */
 static void add_gpu_large(const check_session *s, check_list *l, const rft_kernel_info *native, const check_problem *style,
                           uint64_t seed) {
     static const int64_t sizes[][3] = {{1, 65, 8200},     {2, 20000, 512},    {5, 130, 5000},   {16, 1000, 2056},
@@ -203,7 +207,7 @@ static void add_gpu_large(const check_session *s, check_list *l, const rft_kerne
         for (int j = 0; j < 4; j++) {
             int64_t m = most > 0 && sizes[i][0] > most ? most - (int64_t)(i % 2) : sizes[i][0];
             if (roll(&d, (uint64_t)s->thin) == 0)
-                add_sized(l, &style[j / 2], m < 1 ? 1 : m, sizes[i][1], sizes[i][2], &d);
+                add_sized(l, &style[j / 2], &style[0], m < 1 ? 1 : m, sizes[i][1], sizes[i][2], &d);
         }
 }
 
