@@ -65,4 +65,4 @@ RFT_FN int columns_of(const rft__cuda_args *a) { return RFT_GLU ? a->n / 2 : a->
 #include "gemv_rows.cuh"
 #endif
 
-extern "C" __global__ void __launch_bounds__(RFT_WARPS * 32, 2) gemv(const __grid_constant__ rft__cuda_args a) { run(&a); }
+extern "C" __global__ void __launch_bounds__(RFT_WARPS * 32, RESIDENT) gemv(const __grid_constant__ rft__cuda_args a) { run(&a); }

@@ -4,7 +4,7 @@
  * (with a gated unit two rows of W), so a warp reads 32 neighbours; the warps of a block cut k and meet in shared memory, in
  * ascending order. Any pointer and stride. For products of two activations and views; packed weights never come here.
  */
-enum { GATES = RFT_GLU ? 2 : 1, KS = GATES * M > 8 ? 4 : 8 /* elements of k asked for at once */ };
+enum { RESIDENT = 2, GATES = RFT_GLU ? 2 : 1, KS = GATES * M > 8 ? 4 : 8 /* elements of k asked for at once */ };
 
 typedef struct lane_rows { /* of W that a lane owns, gate and up */
     const char *at[GATES];

@@ -15,6 +15,7 @@ enum {
     END_SPACING = PARTS > 1 ? 1 : SPACING, /* and when the parts have met */
     OPERANDS_EARLY = M <= 4 && RFT_EPI_COUNT <= 4, /* the epilogue's, read before the sums: they stay in registers */
     X_BYTES = CHUNK * X_SIZE,
+    RESIDENT = RFT_HOPPER || !IN_SHARED ? 2 : 1, /* blocks that registers leave room for: this kernel's and its successor's */
     PARTIAL_SUMS = PARTS > 1 ? GROUPS * 2 * PARTS * SUMS : 0
 };
 
