@@ -12,12 +12,11 @@ static rft__tile_fn *tile_of(const rft__tile_job *t) { return t->kernel->family-
 /* How far ahead of its use a line is fetched. Where memory sets the pace, far costs; where products do, a line must set out early
  * to be there in time. One Zen 4 core, f32, 4096 x 2048, 16, 32 and 64 lines ahead:
  *     GB/s      m = 1 6x64    34.4  33.4  28.5      m = 4   6x64  29.5  25.8  24.6
- *     GFLOP/s   m = 12 14x32   106   108   111      m = 16 28x16    69    94   109
- * The turn is at six FMAs a line: 16-bit W turns at m = 3, vdpbf16ps at m = 6. */
+ *     GFLOP/s   m = 12 14x32   106   108   111      m = 16 28x16    69    94   109 */
 static int64_t lead_k(const rft__tile_job *t) {
-    enum { NEAR = 16, FAR = 64, TURN = 6 };
-    const int line_k = t->kernel->w == RFT_F32 ? 1 : 2, fmas = t->rows * (t->kernel->x == RFT_BF16 ? 1 : line_k);
-    return (fmas < TURN ? NEAR : FAR) * line_k;
+    enum { NEAR = 16, FAR = 64, TURN = 9 /* rows times k of a line */ };
+    const int line_k = t->kernel->w == RFT_F32 ? 1 : 2;
+    return (t->rows * line_k < TURN ? NEAR : FAR) * line_k;
 }
 
 void rft__tile_stream(const rft__tile_job *t, rft__panels next) {
