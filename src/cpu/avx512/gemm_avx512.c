@@ -7,10 +7,11 @@
  *     x[0]  c  | c | c | c           9x48: 27 + 3 + 1
  *     x[1]  c  | c | c | c           6x64: 24 + 4 + 1 (bf16: both halves of a pair, 28 + ...)
  *
- * A step of k loads `panels` w vectors and broadcasts `rows` scalars for rows * panels FMAs: at 14x32 that is 9 loads as
- * instructions and 14 inside of FMAs, 128 bytes of f32 W and 896 FLOPs a k. In L1, GFLOP/s of one Zen 4 core at 113.4: all 16
- * loads as instructions 109.3 (f16 104.6), every second row inside of the FMAs 113.2 (113.1), two rows of three 112.9, all rows
- * 112.9; 6x64 loses by it (103.3, 95.3) and 9x48 has no instruction to spare.
+ * A step of k loads `panels` w vectors and broadcasts `rows` scalars for rows * panels FMAs: at 14x32 that is 6 loads as
+ * instructions and 20 inside of FMAs, 128 bytes of f32 W and 896 FLOPs a k. Measured of 14x32, by rows loaded inside of FMAs:
+ *     none, 1/2, 3/4, all: GFLOP/s in L1 of one Zen 4 core at 113.4  f32 109.3 113.2 112.9 112.9, f16 104.6 113.1 113.1 112.8
+ *     none, 1/2, 3/4: Emerald Rapids, siblings busy, m = 64, speed-up  f32 1 1.05 1.05, bf16 1 1.05 1.10 (idle: all the same)
+ * k unrolled by 2 gains nothing more. 6x64 loses by it on Zen 4, 9x48 has no instruction to spare.
  */
 #include "cpu/tile_family.h"
 
@@ -39,9 +40,9 @@ RFT_INLINE void store_acc(rft__acc c, int rows, int panels, float *acc) {
 }
 
 /* An FMA can broadcast its row of X from memory itself. That spares the instruction which would load it for several FMAs, but
- * each then takes a load, and there are no more load ports than FMA ports. One panel has nothing to share; beside two, every
- * second row is loaded twice. The compiler would merge equal loads: so X is walked by two pointers, of which it does not know
- * that they are equal. */
+ * each then takes a load, and there are no more load ports than FMA ports. One panel has nothing to share; beside two, three rows
+ * of four are loaded twice. The compiler would merge equal loads: so X is walked by two pointers, of which it does not know that
+ * they are equal. */
 typedef struct x_pair {
     const float *x, *again;
 } x_pair;
@@ -62,7 +63,7 @@ RFT_INLINE void step(rft__acc c, int rows, int panels, x_pair x, const __m512 *w
     for (int i = 0; i < rows; i++) {
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
-            const float *xi = (i % 2 == 1 && p == 1 ? x.again : x.x) + i;
+            const float *xi = (i % 4 != 0 && p == 1 ? x.again : x.x) + i;
             c[i][p] = _mm512_fmadd_ps(_mm512_set1_ps(*xi), w[p], c[i][p]);
         }
     }
