@@ -168,6 +168,9 @@ static rft_status trial_call(void *user, uint32_t i, void *stream, rft_error *er
     return err->status;
 }
 
+/* Outside a graph first, since a kernel may be loaded at its first launch. */
+static bool runs_once(peer *p) { return run_cublaslt(p, 0, NULL) && rft_ctx_sync(p->ctx, NULL, NULL) == RFT_OK; }
+
 /* Seconds of a call, every copy of the weights met once where there are not too many; negative: it cannot run. */
 static double try_candidate(peer *p, const lt_candidate *candidate, int64_t times) {
     lt_state *s = p->state;
@@ -175,7 +178,7 @@ static double try_candidate(peer *p, const lt_candidate *candidate, int64_t time
     rft_error err = {0};
     int64_t calls = times * (s->product.weights->copies < TRIAL_CALLS ? s->product.weights->copies : TRIAL_CALLS);
     s->trial = candidate;
-    if (candidate->state != 0 || rft_measure_calls(p->ctx, trial_call, p, (uint32_t)calls, &t, &err) != RFT_OK)
+    if (candidate->state != 0 || !runs_once(p) || rft_measure_calls(p->ctx, trial_call, p, (uint32_t)calls, &t, &err) != RFT_OK)
         return -1;
     return t.device_seconds / (double)calls;
 }
@@ -272,5 +275,5 @@ static bool prepare_cublaslt(peer *p, const peer_product *product, char why[CLI_
 
 static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL};
 
-const peer_kind peer_cublaslt = {"cublaslt",       true,         files,           NULL,           open_cublaslt,
+const peer_kind peer_cublaslt = {"cublaslt",       true,         files,           NULL,          open_cublaslt,
                                  prepare_cublaslt, run_cublaslt, finish_cublaslt, close_cublaslt};
