@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { ALIGNMENT, DEPTH }; /* options: of runs of x and w; how many times bk a stage holds */
+enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn */
 enum {
     MOST_STAGES = 8,
     BIG_STAGES = 4,
@@ -28,6 +28,9 @@ static int stage_bytes(const rft__cuda_row *r, int depth) { return (r->bm + r->b
 /* A warp's rows and columns, as the kernel has them. */
 static int warp_m(const rft__cuda_row *r) { return r->bm >= 128 ? 64 : r->bm >= 32 ? 32 : 16; }
 static int warp_n(const rft__cuda_row *r) { return r->bm <= 32 ? 32 : r->bn / (r->warps / (r->bm / warp_m(r))); }
+
+/* What the sums leave through: a part a warp. */
+static int out_bytes(const rft__cuda_row *r) { return r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float); }
 
 /* Blocks that an SM holds, by registers. */
 static int resident(const rft__cuda_row *r) {
@@ -51,10 +54,18 @@ static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r, int depth
     return (int)rft__min(beside >= FEW_STAGES ? beside : f->shared_block / stage_bytes(r, depth), most);
 }
 
+/* A block that has an SM to itself runs on from tile to tile, as nobody else would fill its pauses; k must fill the ring, and
+ * shared memory hold three stages and the sums. */
+static int stages_of_turns(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r) {
+    const int stages = (int)rft__min((f->shared_block - out_bytes(r)) / stage_bytes(r, 1), BIG_STAGES);
+    return resident(r) == 1 && stages >= FEW_STAGES && p->w.k >= (int64_t)stages * r->bk ? stages : 0;
+}
+
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
     (void)m;
-    const int depth = depth_of(f, row), stages = stages_of(f, row, depth), size = rft__cuda_size(p->x);
+    const int depth = depth_of(f, row), turns = stages_of_turns(f, p, row), size = rft__cuda_size(p->x);
+    const int stages = turns ? turns : stages_of(f, row, depth);
     int n = 0;
     if (stages < 2) {
         snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d",
@@ -67,7 +78,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
-            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth}};
+            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth, turns != 0}};
         }
     }
     return n;
@@ -91,26 +102,26 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const int align = c->option[ALIGNMENT], bk = r->bk * c->option[DEPTH];
     const int by_shared = f->shared_sm / (stage_bytes(r, c->option[DEPTH]) * c->stages + SYSTEM_SHARED);
     const int blocks = (int)rft__max(1, rft__min(resident(r), by_shared));
-    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, work = 2.0 * r->bm * r->bn * bk / rate_of(f, r) * slower;
-    const double steps = (double)(rft__ceil_div(p->w.k, bk) + c->stages + 1);
+    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, product = 2.0 * r->bm * r->bn * bk / rate_of(f, r) * slower;
+    const double copy = (double)stage_bytes(r, c->option[DEPTH]) / (f->l2_bps / f->sms), work = product > copy ? product : copy;
+    const double between = c->option[TURNS] ? 1.0 : c->stages + 1.0, steps = (double)rft__ceil_div(p->w.k, bk) + between;
     const double busy = rft__cuda_waves(t.count, f->sms, blocks, steps, work, LATENCY * slower / (c->stages - 1));
-    const double l2 = (double)t.count * (r->bm + r->bn) * (double)p->w.k * rft__cuda_size(r->x) / f->l2_bps;
-    const double memory = rft__cuda_traffic(p, m) / f->read_bps, moved = memory > l2 ? memory : l2;
-    return 2e-6 + (busy > moved ? busy : moved);
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    return 2e-6 + (busy > memory ? busy : memory);
 }
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
 
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
-    (void)f;
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int ring = stage_bytes(r, c->option[DEPTH]) * c->stages,
-              out = r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float);
-    *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
+    const int64_t tiles = t.m * t.n, ring = (int64_t)stage_bytes(r, c->option[DEPTH]) * c->stages;
+    const int64_t shared = c->option[TURNS] ? ring + out_bytes(r) : rft__max(ring, out_bytes(r));
+    const int64_t blocks = c->option[TURNS] ? rft__min(tiles, f->sms) : tiles;
+    *l = (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,
-                            .shared = (unsigned)rft__max(ring, out),
+                            .shared = (unsigned)shared,
                             .number = {(int)t.m, (int)t.n, RASTER_GROUP}};
 }
 

@@ -173,7 +173,8 @@ static void configs_fit_devices(void **state) {
                 rft__cuda_launch l;
                 rft__cuda_gemm_sm80.launch(&devices[d], &q, &c[j], p.m, &l);
                 assert_true(c[j].stages >= 2 && l.shared <= (unsigned)devices[d].shared_block);
-                assert_int_equal(l.grid[0], rft__ceil_div(p.m, rows[i].bm) * rft__ceil_div(p.n, rows[i].bn));
+                const int64_t tiles = rft__ceil_div(p.m, rows[i].bm) * rft__ceil_div(p.n, rows[i].bn);
+                assert_int_equal(l.grid[0], c[j].option[2] ? rft__min(tiles, devices[d].sms) : tiles);
                 const double s = rft__cuda_gemm_sm80.seconds(&devices[d], &q, p.m, &c[j]);
                 assert_true(s > 1e-6 && s < 1e-2);
                 assert_true(j == 0 || s > rft__cuda_gemm_sm80.seconds(&devices[d], &q, p.m, &c[j - 1]) * 0.999);
@@ -182,11 +183,13 @@ static void configs_fit_devices(void **state) {
     }
 }
 
-static void run(const rft__cuda_row *r, product p, int align) {
-    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align, 1}};
+static void run_turns(const rft__cuda_row *r, product p, int align, int turns) {
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align, 1, turns}};
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
     emulate_product(&rft__cuda_gemm_sm80, &p, &c, r->name);
 }
+
+static void run(const rft__cuda_row *r, product p, int align) { run_turns(r, p, align, 0); }
 
 /* One order with the edges of a plain product, and with what else may come. */
 static void small_rows(const rft__cuda_row *r, int order, bool more) {
@@ -239,6 +242,18 @@ static void large_tiles(void **state) {
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 41, .batch = 1, .x_mn = true}, 16);
 }
 
+/* Tiles that a block takes in turn, of a k that just fills the ring and of more; emulated devices have 4 SMs. */
+static void blocks_take_tiles_in_turn(void **state) {
+    (void)state;
+    if (!emulate_have_compiler()) {
+        skip();
+    }
+    const rft__cuda_row *const r = &rows[1];
+    run_turns(r, (product){.m = 3 * 64 - 7, .n = 3 * 64 + 5, .k = 2 * 64, .batch = 1}, 16, 1);
+    run_turns(r, (product){.m = 65, .n = 5 * 64, .k = 3 * 64 + 9, .batch = 2, .w_mn = true, .glu = RFT__GLU_HALVES}, 16, 1);
+    run_turns(&rows[ROWS - 2], (product){.m = 129, .n = 3 * 256 - 40, .k = 131, .batch = 1}, 16, 1);
+}
+
 static void no_k_is_zero(void **state) {
     (void)state;
     if (emulate_have_compiler()) {
@@ -256,6 +271,7 @@ int main(void) {
         cmocka_unit_test(configs_fit_devices),
         cmocka_unit_test(every_order_and_edge),
         cmocka_unit_test(large_tiles),
+        cmocka_unit_test(blocks_take_tiles_in_turn),
         cmocka_unit_test(no_k_is_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
  * RFT_OPTION0: alignment of runs of x and w: 16: one copy a chunk; 4: four; less: plain loads. RFT_GLU 1: rows of the gate and
  * up halves alternate in a tile every 8 columns.
  * Tiles of 16 or 32 rows: warps of 32 columns; those that are left share the steps of a stage and add up at the end, in order.
- * RFT_OPTION1: how many times RFT_BK a stage holds.
+ * RFT_OPTION1: how many times RFT_BK a stage holds. RFT_OPTION2: 1: blocks take tiles in turn; the ring runs on from one tile to
+ * the next, and the sums leave through memory behind it.
  * Sums leave through a warp's own part of shared memory, 16 rows at a time, to spans of 8 columns.
  * SASS of a stage of 128 x 256 (sm_90): 128 HMMA.16816 in 372 instructions, 32 LDSM, 12 LDGSTS; 128 registers of sums, 64 of
  * fragments of this step and the next, no spills in 255.
@@ -61,7 +62,7 @@
 #define W_WORDS (RFT_W_MN && SIZE == 4)
 
 /* In a loop where chunks take many instructions, or the fragments leave no registers for addresses. */
-#if RFT_OPTION0 == 16 && !RFT_X_MN && !RFT_W_MN
+#if RFT_OPTION0 == 16 && !RFT_X_MN && !RFT_W_MN && (RFT_X_TYPE != 1 || RFT_HOPPER)
 #define LOADS_UNROLL RFT_UNROLL
 #else
 #define LOADS_UNROLL _Pragma("unroll 1")
@@ -143,6 +144,58 @@ RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int wo
         s->at += s->forward;
         s->left -= BK;
     }
+}
+
+#define TURNS RFT_OPTION2 /* a block takes tiles in turn, and loads of the next begin before this one's sums leave */
+
+typedef struct feed { /* what goes to shared memory next */
+    side x, w;
+    int tile, stages; /* stages of this tile that are not on their way */
+} feed;
+
+RFT_FN rft__tile tile_of(const rft__cuda_args *a, int tile) { return rft__tile_at(tile, a->number[0], a->number[1], a->number[2]); }
+
+RFT_FN void feed_open(feed *f, const rft__cuda_args *a, int batch, int tile) {
+    const rft__tile at = tile_of(a, tile);
+    const int halves = RFT_GLU == 1, n0 = at.n * RFT_BN;
+    side_open(&f->x, X_CHUNKS, RFT_X_MN, 0, a->x, batch * a->x_batch_stride, a->ldx, at.m * RFT_BM, a->m, a->k);
+    side_open(&f->w, W_CHUNKS, RFT_W_MN, halves, a->w, batch * a->w_batch_stride, a->ldw, halves ? n0 / 2 : n0,
+              halves ? a->n / 2 : a->n, a->k);
+    f->tile = tile;
+    f->stages = (a->k + BK - 1) / BK;
+}
+
+/* On to the next tile, if there is one, when all of this one is on its way. */
+RFT_FN void feed_turn(feed *f, const rft__cuda_args *a, int batch) {
+    const int next = f->tile + (int)gridDim.x;
+    if (TURNS && f->stages == 0 && next < a->number[0] * a->number[1]) {
+        feed_open(f, a, batch, next);
+    }
+}
+
+/* The first stages of the first tile: w may be read before the kernel before is done. A feed that turns has as many at least. */
+RFT_FN void feed_begin(feed *f) {
+    const unsigned ring = rft__shared(shared_bytes);
+    if (!RFT_W_EARLY) {
+        rft__pdl_wait();
+    }
+    RFT_UNROLL
+    for (int s = 0; s < RFT_STAGES - 1; s++) {
+        if (s < f->stages) {
+            side_load(&f->w, W_SIDE, ring + (unsigned)(s * STAGE_BYTES + X_BYTES), 0, 1);
+        }
+    }
+    if (RFT_W_EARLY) {
+        rft__pdl_wait();
+    }
+    RFT_UNROLL
+    for (int s = 0; s < RFT_STAGES - 1; s++) {
+        if (s < f->stages) {
+            side_load(&f->x, X_SIDE, ring + (unsigned)(s * STAGE_BYTES), 0, 1);
+        }
+        rft__cp_async_commit();
+    }
+    f->stages -= RFT_STAGES - 1;
 }
 
 /* ---- shared to registers ---- */
@@ -247,50 +300,55 @@ RFT_FN unsigned place(unsigned tile, unsigned lane, unsigned row, unsigned step,
     return tile + (start ^ rft__sm80_flip(0, step, mn, words, 0)) + rft__sm80_add(0, step, chunks, mn, words, 0);
 }
 
-/* The sums of one tile whose first stages are on their way; m, n: the warp's place in it, first: its first step. */
-RFT_FN void tile_sums(float (*sum)[NJ][4], side *x, side *w, int stages, unsigned m, unsigned n, unsigned first) {
+typedef struct reader { /* of the ring */
+    unsigned x_at, w_at; /* the lane's places in stage 0 */
+    int here;            /* the stage that is multiplied next */
+    fragments f[2];      /* of this step and, where registers last, the next */
+} reader;
+
+/* Waits for the first stage; m, n: the warp's place in a tile, first: its first step of a stage. */
+RFT_FN void reader_begin(reader *r, unsigned m, unsigned n, unsigned first) {
     const unsigned ring = rft__shared(shared_bytes), lane = threadIdx.x % 32;
-    const unsigned x_at = place(ring, lane, m, first, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
-    const unsigned w_at = place(ring + X_BYTES, lane, n, first, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
-    fragments f[2]; /* of this step and, where registers last, the next */
-    int here = 0;
+    r->x_at = place(ring, lane, m, first, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
+    r->w_at = place(ring + X_BYTES, lane, n, first, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
+    r->here = 0;
     RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
     __syncthreads();
     if (AHEAD) {
-        fragments_load(&f[0], x_at, w_at, 0);
+        fragments_load(&r->f[0], r->x_at, r->w_at, 0);
     }
-#pragma unroll 1
-    for (int stage = 0; stage < stages; stage++) {
-        const int there = here + 1 < RFT_STAGES ? here + 1 : 0;
-        RFT_UNROLL
-        for (int step = 0; step < STEPS; step++) {
-            const int last = step + 1 == STEPS;
-            const unsigned now = (unsigned)(here * STAGE_BYTES), then = (unsigned)(there * STAGE_BYTES);
-            if (!AHEAD || !last) {
-                fragments_load(&f[(step + AHEAD) % 2], x_at + now, w_at + now, step + AHEAD);
-            }
-            if (stage + RFT_STAGES - 1 < stages) { /* over the stage before this one */
-                const unsigned free = ring + (unsigned)((here > 0 ? here - 1 : RFT_STAGES - 1) * STAGE_BYTES);
-                side_load(x, X_SIDE, free, step, STEPS);
-                side_load(w, W_SIDE, free + X_BYTES, step, STEPS);
-            }
-            if (last) { /* the next stage is there for all, and all have read the last of this one */
-                rft__cp_async_commit();
-                RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
-                __syncthreads();
-                if (AHEAD) {
-                    fragments_load(&f[(step + 1) % 2], x_at + then, w_at + then, 0);
-                }
-            }
-            multiply(sum, &f[step % 2]);
+}
+
+/* One stage into the sums, while the feed fills the one before it. */
+RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next) {
+    const int there = r->here + 1 < RFT_STAGES ? r->here + 1 : 0, before = r->here > 0 ? r->here - 1 : RFT_STAGES - 1;
+    const unsigned now = (unsigned)(r->here * STAGE_BYTES), then = (unsigned)(there * STAGE_BYTES);
+    const unsigned free = rft__shared(shared_bytes) + (unsigned)(before * STAGE_BYTES);
+    RFT_UNROLL
+    for (int step = 0; step < STEPS; step++) {
+        const int last = step + 1 == STEPS;
+        if (!AHEAD || !last) {
+            fragments_load(&r->f[(step + AHEAD) % 2], r->x_at + now, r->w_at + now, step + AHEAD);
         }
-        if (STEPS % 2 == 1) {
-            f[0] = f[1];
+        if (next->stages > 0) {
+            side_load(&next->x, X_SIDE, free, step, STEPS);
+            side_load(&next->w, W_SIDE, free + X_BYTES, step, STEPS);
         }
-        here = there;
+        if (last) { /* the next stage is there for all, and all have read the last of this one */
+            rft__cp_async_commit();
+            RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
+            __syncthreads();
+            if (AHEAD) {
+                fragments_load(&r->f[(step + 1) % 2], r->x_at + then, r->w_at + then, 0);
+            }
+        }
+        multiply(sum, &r->f[step % 2]);
     }
-    RFT_CP_ASYNC_WAIT(0);
-    __syncthreads();
+    if (STEPS % 2 == 1) {
+        r->f[0] = r->f[1];
+    }
+    next->stages -= next->stages > 0;
+    r->here = there;
 }
 
 /* ---- out ---- */
@@ -331,7 +389,7 @@ RFT_FN void sums_meet(void) {
 RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum)[NJ][4]) {
     const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 32 % (WARPS_M * WARPS_N),
               share = (int)threadIdx.x / 32 / (WARPS_M * WARPS_N), width = RFT_GLU ? 16 : 8, spans = WN / width;
-    float *const part = (float *)shared_bytes + group * WARPS_K * PART, *const own = part + share * PART;
+    float *const part = (float *)(shared_bytes + (TURNS ? RFT_STAGES * STAGE_BYTES : 0)) + group * WARPS_K * PART, *const own = part + share * PART;
 #pragma unroll 1
     for (int i = 0; i < MI; i++) {
         RFT_UNROLL
@@ -358,37 +416,28 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const __grid_constant__ rft__cuda_args args) {
     const int warp = (int)threadIdx.x / 32, m = warp % WARPS_M * WM, n = warp / WARPS_M % WARPS_N * WN;
-    const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
-    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN, stages = (args.k + BK - 1) / BK;
-    const unsigned ring = rft__shared(shared_bytes);
+    const int tiles = args.number[0] * args.number[1], stages = (args.k + BK - 1) / BK;
     rft__pdl_launch();
     for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
-        float sum[MI][NJ][4] = {};
-        side x, w;
-        side_open(&x, X_CHUNKS, RFT_X_MN, 0, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, args.k);
-        side_open(&w, W_CHUNKS, RFT_W_MN, RFT_GLU == 1, args.w, batch * args.w_batch_stride, args.ldw, RFT_GLU == 1 ? n0 / 2 : n0,
-                  RFT_GLU == 1 ? args.n / 2 : args.n, args.k);
-        if (!RFT_W_EARLY) {
-            rft__pdl_wait();
-        }
-        RFT_UNROLL
-        for (int s = 0; s < RFT_STAGES - 1; s++) {
-            if (s < stages) {
-                side_load(&w, W_SIDE, ring + (unsigned)(s * STAGE_BYTES + X_BYTES), 0, 1);
+        feed next;
+        reader r;
+        feed_open(&next, &args, batch, (int)blockIdx.x);
+        feed_begin(&next);
+        reader_begin(&r, (unsigned)m, (unsigned)n, (unsigned)(warp / (WARPS_M * WARPS_N)));
+        for (int tile = (int)blockIdx.x; tile < tiles; tile = TURNS ? tile + (int)gridDim.x : tiles) {
+            const rft__tile at = tile_of(&args, tile);
+            float sum[MI][NJ][4] = {};
+#pragma unroll 1
+            for (int stage = 0; stage < stages; stage++) {
+                feed_turn(&next, &args, batch);
+                stage_multiply(sum, &r, &next);
             }
-        }
-        if (RFT_W_EARLY) {
-            rft__pdl_wait();
-        }
-        RFT_UNROLL
-        for (int s = 0; s < RFT_STAGES - 1; s++) {
-            if (s < stages) {
-                side_load(&x, X_SIDE, ring + (unsigned)(s * STAGE_BYTES), 0, 1);
+            if (!TURNS) { /* the sums leave through the ring */
+                RFT_CP_ASYNC_WAIT(0);
+                __syncthreads();
             }
-            rft__cp_async_commit();
+            finish(&args, batch, at.m * RFT_BM + m, at.n * RFT_BN + n, sum);
         }
-        tile_sums(sum, &x, &w, stages, (unsigned)m, (unsigned)n, (unsigned)(warp / (WARPS_M * WARPS_N)));
-        finish(&args, batch, m0 + m, n0 + n, sum);
         __syncthreads();
     }
 }
