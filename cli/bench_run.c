@@ -14,14 +14,16 @@
 
 #define ROOF_LIMIT 1.03
 #define AGREEMENT  0.02 /* relative root-mean-square difference of two right results, roundings to bf16 included */
-#define CONTENDERS (3 + ROW_PEERS)
+#define CONTENDERS (4 + ROW_PEERS)
 
 typedef struct line_up {
     contender c[CONTENDERS];
     const char *name[CONTENDERS]; /* NULL: one of ours */
     const char *version[CONTENDERS];
     int n, warm;    /* warm: its index, or 0 */
+    int idle;       /* index of the foreign kernel alone, or -1 */
     int64_t copies; /* of the weights */
+    foreign_kernel foreign;
     unfused passes;
     weight_set bare_set; /* of the passes behind a gated unit */
 } line_up;
@@ -30,6 +32,8 @@ int bench_open(bench_job *job, const run_options *o) {
     rft_error err = {0};
     rft_device_info device = {.struct_size = sizeof device};
     job->o = o;
+    if (o->between && strncmp(o->device, "cpu", 3) == 0)
+        cli_message("--between: calls on the CPU do not overlap, so nothing is run between them");
     if (o->unfused && strncmp(o->device, "cpu", 3) != 0)
         cli_message("--unfused: the separate passes run on the CPU alone");
     else if (o->unfused && !(job->threads = team_create(o->threads))) {
@@ -70,6 +74,11 @@ static rft_status run_cold(void *self, int64_t i, void *stream, rft_error *err) 
 static rft_status run_warm(void *self, int64_t i, void *stream, rft_error *err) {
     (void)i;
     return case_run(self, 0, stream, err);
+}
+
+static rft_status run_nothing(void *self, int64_t i, void *stream, rft_error *err) {
+    (void)self, (void)i, (void)stream, (void)err;
+    return RFT_OK;
 }
 
 static rft_status run_peer(void *self, int64_t i, void *stream, rft_error *err) {
@@ -194,6 +203,21 @@ static void dismiss(line_up *l) {
         }
     unfused_free(&l->passes);
     weight_set_free(&l->bare_set);
+    foreign_free(&l->foreign);
+}
+
+/* Everyone has the foreign kernel behind each call, and it runs once by itself. */
+static int add_foreign(const bench_job *job, line_up *l) {
+    rft_error err = {0};
+    if (!job->o->between || on_host(job->ctx))
+        return CLI_OK;
+    if (foreign_make(&l->foreign, job->ctx, &err) != RFT_OK)
+        return cli_failed(&err, "--between");
+    l->idle = l->n;
+    enlist(l, run_nothing, NULL, NULL, NULL);
+    for (int i = 0; i < l->n; i++)
+        l->c[i].between = &l->foreign;
+    return CLI_OK;
 }
 
 /* cold false: the weights may come from a cache, so that the memory roof does not hold. */
@@ -306,16 +330,18 @@ static int check_calls(const line_up *l) {
 }
 
 static int time_case(bench_job *job, bench_case *c, weight_set *set) {
-    line_up l = {.copies = set->copies};
+    line_up l = {.copies = set->copies, .idle = -1};
     enlist(&l, run_cold, c, NULL, NULL);
     if (job->o->warm) {
         l.warm = l.n;
         enlist(&l, run_warm, c, NULL, NULL);
     }
     int code = enlist_others(job, c, set, &l);
+    if (code == CLI_OK)
+        code = add_foreign(job, &l);
     if (code == CLI_OK) {
         cli_progress("m %lld n %lld k %lld: timing", (long long)c->m, (long long)c->n, (long long)c->k);
-        measure(job->ctx, l.c, l.n, job->o->rounds, job->o->seconds);
+        measure(job->ctx, l.c, l.n, l.idle, job->o->rounds, job->o->seconds);
         code = check_calls(&l);
     }
     if (code == CLI_OK) {

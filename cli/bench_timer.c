@@ -67,7 +67,8 @@ static double run_batch(contender *c) {
 
 static rft_status replayed_call(void *user, uint32_t i, void *stream, rft_error *err) {
     contender *c = user;
-    return c->call(c->self, c->calls + i, stream, err);
+    rft_status status = c->call(c->self, c->calls + i, stream, err);
+    return status == RFT_OK && c->between ? foreign_run(c->between, stream, err) : status;
 }
 
 static double replay_batch(rft_ctx *ctx, contender *c, double *host) {
@@ -161,7 +162,16 @@ static void prepare(rft_ctx *ctx, contender *c, int64_t rounds, double turn_seco
     c->round = cli_alloc((size_t)rounds, sizeof(double));
 }
 
-void measure(rft_ctx *ctx, contender *c, int n, int64_t rounds, double seconds) {
+static void take_off(contender *c, const contender *idle, double idle_seconds, double idle_host, int64_t rounds) {
+    for (int64_t i = 0; i < rounds; i++)
+        c->round[i] -= idle->round[i];
+    for (int64_t i = 0; i < c->n_sample; i++)
+        c->sample[i] -= idle_seconds;
+    for (int64_t i = 0; i < c->n_sample; i++)
+        c->host[i] -= idle_host;
+}
+
+void measure(rft_ctx *ctx, contender *c, int n, int idle, int64_t rounds, double seconds) {
     rft_ctx *gpu = on_host(ctx) ? NULL : ctx;
     double turn_seconds = seconds / (double)rounds;
     for (int j = 0; j < n; j++)
@@ -169,6 +179,11 @@ void measure(rft_ctx *ctx, contender *c, int n, int64_t rounds, double seconds) 
     for (int64_t round = 0; round < rounds; round++)
         for (int j = 0; j < n; j++)
             take_turn(gpu, &c[j], round, turn_seconds);
+    double idle_seconds = idle >= 0 ? median_of(c[idle].sample, c[idle].n_sample) : 0;
+    double idle_host = idle >= 0 ? median_of(c[idle].host, c[idle].n_sample) : 0;
+    for (int j = 0; j < n && idle >= 0; j++)
+        if (j != idle)
+            take_off(&c[j], &c[idle], idle_seconds, idle_host, rounds);
     for (int j = 0; j < n; j++)
         summarise(&c[j], &c[0], rounds);
     for (int j = 0; j < n; j++) {

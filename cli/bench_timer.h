@@ -6,12 +6,13 @@
 #ifndef BENCH_TIMER_H
 #define BENCH_TIMER_H
 
-#include "cli.h"
+#include "foreign.h"
 
 typedef struct contender {
     rft_status (*call)(void *self, int64_t i, void *stream, rft_error *err);
     void *self;
     int64_t spread_over; /* calls that meet every copy of the weights once: on a GPU, the least in one sample */
+    const foreign_kernel *between; /* runs behind each call; NULL: nothing does */
     bool failed;
     rft_error err;             /* of the call that failed; the contender is then dropped */
     double us, us_min, spread; /* median, least, (p90 - p10) / median over all samples */
@@ -26,7 +27,8 @@ typedef struct contender {
 
 double now_seconds(void);
 double median_of(double *v, int64_t n); /* sorts v */
-/* Times n contenders in `rounds` rounds for about `seconds` each. On a GPU a sample is one replay of a graph of calls. */
-void measure(rft_ctx *ctx, contender *c, int n, int64_t rounds, double seconds);
+/* Times n contenders in `rounds` rounds for about `seconds` each. On a GPU a sample is one replay of a graph of calls.
+ * idle: the contender whose time is taken off the others'; -1: none is. */
+void measure(rft_ctx *ctx, contender *c, int n, int idle, int64_t rounds, double seconds);
 
 #endif

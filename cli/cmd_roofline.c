@@ -200,7 +200,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 
 static const char doc[] =
     "Measures the read and copy bandwidth of each cache and of memory, and the arithmetic peak of each type, at several thread "
-    "counts; of a GPU all its multiprocessors, and what a launch takes. The profile is what every bound of the tool and the library comes from.\v"
+    "counts; of a GPU all its multiprocessors, and what a launch takes. The profile is what every bound of the tool and the "
+    "library comes from.\v"
     "Without --output the profile goes to CACHE/machine-DEVICE.json, where the library looks for it; CACHE is $RFT_CACHE_DIR, "
     "else "
     "$XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile. Measure on an idle machine.";

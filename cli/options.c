@@ -11,7 +11,8 @@
 
 enum key {
     KEY_DEVICE = 256, KEY_SHAPES, KEY_X, KEY_W, KEY_Y, KEY_LAYOUT, KEY_COMPUTE, KEY_EPI, KEY_UNFUSED, KEY_THREADS, KEY_COLD,
-    KEY_WARM, KEY_VS, KEY_JSON, KEY_SEED, KEY_BATCH, KEY_DYNAMIC, KEY_VIEW, KEY_ISA, KEY_KERNEL, KEY_PROFILE, KEY_TIME, KEY_ROUNDS
+    KEY_WARM, KEY_VS, KEY_JSON, KEY_SEED, KEY_BATCH, KEY_DYNAMIC, KEY_VIEW, KEY_ISA, KEY_KERNEL, KEY_PROFILE, KEY_BETWEEN,
+    KEY_TIME, KEY_ROUNDS
 };
 
 static const struct argp_option flags[] = {
@@ -42,6 +43,7 @@ static const struct argp_option flags[] = {
     {"cold", KEY_COLD, NULL, 0, "Weights come from memory at each call (default)", 4},
     {"warm", KEY_WARM, NULL, 0, "Show repeated calls on one W beside the cold ones", 4},
     {"unfused", KEY_UNFUSED, NULL, 0, "Show the epilogue as separate passes beside", 4},
+    {"between", KEY_BETWEEN, NULL, 0, "On a GPU, a foreign kernel runs between calls; its own time is taken off", 4},
     {"vs", KEY_VS, "LIB[=PATH],...", 0, "Time openblas, blis, mkl, onednn or cublaslt in the same run", 4},
     {"time", KEY_TIME, "SECONDS", 0, "Of each contender for a row (default 0.3)", 4},
     {"rounds", KEY_ROUNDS, "N", 0, "In which contenders alternate (default 7)", 4},
@@ -120,6 +122,7 @@ static bool set_plain(int key, char *arg, run_options *o) {
     case KEY_COLD: o->warm = false; return true;
     case KEY_WARM: o->warm = true; return true;
     case KEY_UNFUSED: o->unfused = true; return true;
+    case KEY_BETWEEN: o->between = true; return true;
     case KEY_JSON: o->json = true; return true;
     case KEY_DYNAMIC: o->dynamic = true; return true;
     case KEY_VIEW: o->view = true; return true;

@@ -25,7 +25,7 @@ typedef struct run_options {
     uint64_t seed;
     double seconds; /* measured for one contender and row */
     int64_t rounds;
-    bool warm, json, dynamic, view, unfused;
+    bool warm, json, dynamic, view, unfused, between;
 } run_options;
 
 extern const struct argp options_argp;

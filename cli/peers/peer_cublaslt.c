@@ -4,11 +4,10 @@
  * is timed, and its own epilogues where it has them. Its result is column-major, so Y[m][n] is its n x m matrix and W its A.
  * GELU is its tanh form; a residual is its C.
  */
-#define _GNU_SOURCE
+#include "foreign.h"
 #include "peers/cublaslt_api.h"
 #include "peers/peer.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,19 +40,6 @@ static const char *find_functions(const peer *p, lt_api *f) {
     return NULL;
 }
 
-/* It works in the context that is current in this thread: the device's primary one, as ours. */
-static bool enter_context(int ordinal) {
-    int (*get)(int *device, int ordinal), (*retain)(void **context, int device), (*set)(void *context);
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *context;
-    int device;
-    if (!driver)
-        return false;
-    *(void **)&get = dlsym(driver, "cuDeviceGet");
-    *(void **)&retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-    *(void **)&set = dlsym(driver, "cuCtxSetCurrent");
-    return get && retain && set && get(&device, ordinal) == 0 && retain(&context, device) == 0 && set(context) == 0;
-}
-
 static bool open_cublaslt(peer *p, char why[CLI_WHY]) {
     lt_state *s = cli_alloc(1, sizeof *s);
     rft_error err = {0};
@@ -61,7 +47,7 @@ static bool open_cublaslt(peer *p, char why[CLI_WHY]) {
     p->state = s;
     if (missing)
         snprintf(why, CLI_WHY, "it does not export %s", missing);
-    else if (!enter_context(p->ordinal))
+    else if (!foreign_enter(p->ordinal)) /* it works in the context that is current */
         snprintf(why, CLI_WHY, "the device's context cannot be made current");
     else if (s->f.Create(&s->handle))
         snprintf(why, CLI_WHY, "it makes no handle here");
