@@ -4,15 +4,18 @@
  * least cost taken. The same list is what explain prints. Costs are cycles a k and panel on a core with one FMA a cycle:
  *
  *     sum over row tiles of (max(r p, r + p) + 1 + widen p) / p  +  (tiles - 1) (p - 1) / 2
- *     + 4 where a strip is widened first, 12 where it is packed first
+ *     + 8 for every 96 rows where a strip is widened first, 12 where it is packed first
  *
  * for tiles of r rows and p panels: r p FMAs, r + p loads, one step of the loop, half a cycle to widen a bf16 vector in
- * registers and one for f16 (two operations on the FMA ports of Intel). Each further tile reads the strip again, which wide
- * strips feel more (f32, 2048 x 2048, one Zen 4 core, us: m = 9 9x48 710, 14x32 766, 6x64 982; m = 10 1114, 811, 962; m = 19
- * 1577, 1427, 1734). Kernels of rows read 4 columns at a time, so their tiles are 4 wide. vdpbf16ps kernels divide by their
- * measured rate. Memory time is equal for all and left out, but that no product runs while a strip is packed (us at run time
- * for f32, bf16, f16: K-contiguous w at m = 1 packed 1280, 540, 870, in place 540, 275, 325; at m = 48 4560, 2280, 4180 and
- * 3920, 2010, 3750; MN-contiguous w at m = 16 2550, 1480, 2080 and 1640, 1430, 1420).
+ * registers and one for f16 (two operations on the FMA ports of Intel, none on those of Zen 4). Each further tile reads the
+ * strip again, which wide strips feel more (f32, 2048 x 2048, one Zen 4 core, us: m = 9 9x48 710, 14x32 766, 6x64 982; m = 10
+ * 1114, 811, 962; m = 19 1577, 1427, 1734).
+ *   Only a lone tile streams W as memory brings it: several that share 16-bit panels cost 1.05 times as much. A strip is widened
+ * again for every block of X that L2 holds. Figures: docs/decisions/2026-11-29-tall-tiles.md.
+ *   Kernels of rows read 4 columns at a time, so their tiles are 4 wide. vdpbf16ps kernels divide by their measured rate. Memory
+ * time is equal for all and left out, but that no product runs while a strip is packed (us at run time for f32, bf16, f16:
+ * K-contiguous w at m = 1 packed 1280, 540, 870, in place 540, 275, 325; at m = 48 4560, 2280, 4180 and 3920, 2010, 3750;
+ * MN-contiguous w at m = 16 2550, 1480, 2080 and 1640, 1430, 1420).
  */
 #include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
@@ -34,6 +37,8 @@ enum { MAX_CANDIDATES = 128 };
  * 2048 x 2048, one Zen 4 core, GB/s with 8 and 16 k: m = 1 25.8 25.3, m = 2 27.5 26.5, m = 4 18.1 21.9). */
 enum { IN_PLACE_PANELS = 128, IN_PLACE_K_BYTES = 32, IN_PLACE_FEW_K = 8, IN_PLACE_FEW_ROWS = 2 };
 
+enum { DECODE_ROWS = 96 };
+
 static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
@@ -42,13 +47,16 @@ static double cost_at(const rft__device *d, const rft__problem *p, const candida
     const bool dot = k->x == RFT_BF16, in_registers = c->source == RFT__W_PANELS || c->source == RFT__W_IN_PLACE;
     const int panels = k->form == RFT__FORM_ROWS ? 4 : c->panels;
     const double widen = !dot && in_registers && p->w.elem != RFT_F32 ? (p->w.elem == RFT_F16 ? 1.0 : 0.5) * panels : 0.0;
-    const double first = c->source == RFT__W_DECODE ? 4.0 : c->source == RFT__W_PACK ? 12.0 : 0.0;
+    const bool packed = c->source == RFT__W_PANELS || c->source == RFT__W_DECODE;
+    const double blocks = (double)rft__ceil_div(rft__max(m, 1), DECODE_ROWS);
+    const double first = c->source == RFT__W_DECODE ? 8.0 * blocks : c->source == RFT__W_PACK ? 12.0 : 0.0;
     double cycles = 0.0;
     for (int tall_one = 0; tall_one < 2; tall_one++) {
         const double r = (double)(rows + tall_one), n = panels, count = (double)(tall_one ? tall : tiles - tall);
         cycles += count * ((r * n > r + n ? r * n : r + n) + 1.0 + widen);
     }
     cycles = cycles / panels + 0.5 * (double)(tiles - 1) * (c->panels - 1);
+    cycles *= tiles > 1 && packed && p->w.elem != RFT_F32 ? 1.05 : 1.0;
     return first + (dot ? cycles / d->dot_rate : cycles);
 }
 
@@ -171,7 +179,8 @@ static void block_in_place(const rft__device *d, const rft__problem *p, int64_t 
 
 /* Blocking. A strip over kc takes 96 KiB of L2: tiles read it from there at a few bytes a cycle, and a long k spares traffic of
  * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
- * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112). The held rows of X over kc take a quarter of L2, the
+ * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112); so do tall tiles (Zen 4, f32, m = 40, 28x16: kc 1366 79,
+ * kc 683 108). The held rows of X over kc take a quarter of L2, the
  * partial sums of a chunk half of it. */
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
@@ -181,7 +190,8 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t most = rft__max(128, rft__min(l2 / 8, 96 << 10) / (k->nr * w_size));
+        const int64_t strip = rft__min(l2 / 8, 96 << 10) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
+        const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
     }

@@ -3,9 +3,10 @@
  * gemm_avx512.c - register tiles with f32 FMA on AVX-512, for W panels of f32, bf16 and f16 (widened in registers).
  *
  *               16 columns a zmm
- *           w0 |w1 |w2 |w3          14x32: 28 accumulators + 2 w + 1 x of 32 registers
- *     x[0]  c  | c | c | c           9x48: 27 + 3 + 1
- *     x[1]  c  | c | c | c           6x64: 24 + 4 + 1 (bf16: both halves of a pair, 28 + ...)
+ *           w0 |w1 |w2 |w3          28x16: 28 accumulators + 1 w of 32 registers
+ *     x[0]  c  | c | c | c          14x32: 28 + 2 + 1 x
+ *     x[1]  c  | c | c | c           9x48: 27 + 3 + 1
+ *     ...                            6x64: 24 + 4 + 1 (bf16: both halves of a pair, 28 + ...)
  *
  * A step of k loads `panels` w vectors and broadcasts `rows` scalars for rows * panels FMAs: at 14x32 that is 6 loads as
  * instructions and 20 inside of FMAs, 128 bytes of f32 W and 896 FLOPs a k. Measured of 14x32, by rows loaded inside of FMAs:
@@ -157,6 +158,6 @@ RFT_INLINE void tile_bf16(int rows, int panels, int64_t k, const float *x, const
     store_acc(c, rows, panels, acc);
 }
 
-RFT_FAMILY(rft__family_f32_f32_avx512, f32, 14, 14, 9, 6)
-RFT_FAMILY(rft__family_f32_f16_avx512, f16, 14, 14, 8, 6)
-RFT_FAMILY(rft__family_f32_bf16_avx512, bf16, 14, 14, 8, 6)
+RFT_FAMILY(rft__family_f32_f32_avx512, f32, 28, 14, 9, 6)
+RFT_FAMILY(rft__family_f32_f16_avx512, f16, 28, 14, 8, 6)
+RFT_FAMILY(rft__family_f32_bf16_avx512, bf16, 28, 14, 8, 6)

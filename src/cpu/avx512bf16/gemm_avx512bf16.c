@@ -53,4 +53,4 @@ RFT_INLINE void tile_dot(int rows, int panels, int64_t k, const char *x, const c
     }
 }
 
-RFT_FAMILY(rft__family_bf16_bf16_avx512bf16, dot, 14, 14, 9, 6)
+RFT_FAMILY(rft__family_bf16_bf16_avx512bf16, dot, 28, 14, 9, 6)
