@@ -231,7 +231,8 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
     const cut t = cut_of(p, c);
     const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
-    const double clocks = waves(f, c, units(p, c, m).count) * (steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c)) +
+    const double tile = steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c);
+    const double clocks = waves(f, c, units(p, c, m).count) * tile +
                           (c->split > 1 ? 1000.0 + 250.0 * c->split : c->option[TAIL] ? 1000.0 : 0.0);
     const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
     return 2.5e-6 + fmax(busy, memory) + 0.1 * fmin(busy, memory);
@@ -239,9 +240,21 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
 
 /* ---- text, launch, maps ---- */
 
+/* Spans of 8 columns whose operands are fetched together: 1, 2 or 4, by the registers that hold them. */
+static int spans_ahead(const rft__problem *p) {
+    int words = 0;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        const rft_epi_op *const op = &p->epi.op[i];
+        const rft__epi_access access = rft__epi_access_of(op->kind);
+        const bool wide = access == RFT__EPI_MATRIX || access == RFT__EPI_COLUMN, seed = access == RFT__EPI_SEED;
+        words += (wide ? 2 * rft__cuda_size(op->type) : seed ? 4 : access == RFT__EPI_ROW) * (i < p->epi.glu_at ? 2 : 1);
+    }
+    return words <= 4 ? 4 : words <= 8 ? 2 : 1;
+}
+
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_DEFERRED %d\n", deferred(p, c));
+    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferred(p, c), spans_ahead(p));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }

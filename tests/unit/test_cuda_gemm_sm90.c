@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_cuda_gemm_sm90.c - the Hopper GEMM as far as no GPU is needed: each tile is some block's exactly once, the barriers of ring
- * and turns neither hang nor let a stage be read early or overwritten, staged accumulators come back where they belong without
+ * test_cuda_gemm_sm90.c - the Hopper GEMM as far as no GPU is needed: each tile is some block's exactly once, the barriers of
+ * ring and turns neither hang nor let a stage be read early or overwritten, staged accumulators come back where they belong without
  * bank conflicts, and every config fits the machine.
  */
 #include "cuda/cuda_choice.h"
@@ -106,6 +106,18 @@ static void every_tile_is_one_blocks(void **state) {
                 }
             }
             assert_int_equal(memchr(seen, 0, (size_t)(number[3] * blocks)) == NULL, 1);
+        }
+    }
+}
+
+/* As work_at of the kernel: full units by their clusters, then a tile a cluster. */
+static void a_tail_has_the_tiles_that_are_left(void **state) {
+    (void)state;
+    for (int units = 1; units <= 300; units++) {
+        for (int clusters = 1; clusters <= 66; clusters++) {
+            const int tail = rft__tail_units(units, clusters), full = units - tail;
+            assert_true(tail == 0 || (full % clusters == 0 && tail == units % clusters));
+            assert_true(2 * tail <= clusters);
         }
     }
 }
@@ -321,7 +333,8 @@ static rft__problem layer(const rft__cuda_row *r, int64_t n, int64_t k, uint32_t
 
 static void check_config(const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_family *const f = c->row->family;
-    const rft__cuda_args a = {.x = p, .w = p, .m = (int)m, .n = (int)p->w.n, .k = (int)p->w.k, .batch = 1, .ldx = 8192, .ldw = 8192};
+    const rft__cuda_args a = {
+        .x = p, .w = p, .m = (int)m, .n = (int)p->w.n, .k = (int)p->w.k, .batch = 1, .ldx = 8192, .ldw = 8192};
     rft__cuda_launch l;
     rft__cuda_map_spec map[3] = {{0}};
     f->launch(&h200, p, c, m, &l);
@@ -348,7 +361,8 @@ static void configs_fit_the_machine(void **state) {
     for (int i = 0; i < rft__cuda_row_count; i++) {
         const rft__cuda_row *const r = &rft__cuda_rows[i];
         for (int kind = 0; r->family == &rft__cuda_gemm_sm90 && kind < 12; kind++) {
-            const rft_order x = kind % 2 ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS, w = kind / 2 % 2 ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
+            const rft_order x = kind % 2 ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
+            const rft_order w = kind / 2 % 2 ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
             const rft__problem p = layer(r, 2112, 7168, glus[kind / 4], x, w);
             for (size_t j = 0; j < sizeof ms / sizeof ms[0]; j++) {
                 rft__cuda_config list[RFT__CUDA_CONFIGS];
@@ -385,6 +399,7 @@ int main(void) {
         cmocka_unit_test(staging_meets_no_bank_conflict),
         cmocka_unit_test(spans_cover_a_chunk_row_by_row),
         cmocka_unit_test(every_tile_is_one_blocks),
+        cmocka_unit_test(a_tail_has_the_tiles_that_are_left),
         cmocka_unit_test(a_skipped_tile_is_as_one_worked_on),
         cmocka_unit_test(barriers_neither_hang_nor_lie),
         cmocka_unit_test(configs_fit_the_machine),

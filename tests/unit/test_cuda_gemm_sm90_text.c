@@ -18,7 +18,8 @@ static const rft__cuda_facts h200 = {.arch = 90,
 
 #define ROW(bm, bn, bk) {#bm "x" #bn, &rft__cuda_gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, bm, bn, bk, 12, 90, 1, 0}
 static const rft__cuda_row rows[] = {
-    ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64), ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128),
+    ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
+    ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
 enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, TF32 };

@@ -105,7 +105,8 @@ RFT_FN void load_x(const cta *b, const rft__cuda_map *map, int stage, const work
         if (SHARES_X && w->parts == 1 && i % 2 != b->rank) {
             continue;
         }
-        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, SHARES_X && w->parts == 1, b->x_policy);
+        const bool both = SHARES_X && w->parts == 1;
+        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, both, b->x_policy);
     }
 }
 
@@ -244,7 +245,10 @@ RFT_FN role role_of(int group) {
     return r;
 }
 
-RFT_FN int y_column(const role *r, const work *w) { return (w->n0 + r->n) / (RFT_GLU ? 2 : 1); }
+RFT_FN spot spot_of(const role *r, const work *w) {
+    const spot s = {w->batch, w->m0 + r->m, (w->n0 + r->n) / (RFT_GLU ? 2 : 1)};
+    return s;
+}
 
 /* A tile of which this block has a part of k: the accumulators go to where the ring was, as nothing is loaded any more; then
  * each block sums and finishes its share of the chunks. */
@@ -262,8 +266,8 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
     for (int i = b->rank * warps + warp; i < warps * CHUNKS; i += PARTS * warps) {
         const int of = i / CHUNKS, c = i % CHUNKS;
         const role owner = role_of(of / 4);
-        const int m = chunk_m(w->m0 + owner.m, c, of % 4), n = chunk_n(y_column(&owner, w), c);
-        finish_chunk(b->a, b->memory + i * RFT_CHUNK_BYTES, PARTS, w->batch, m, n);
+        const spot first = spot_of(&owner, w), at = chunk_spot(&first, c, of % 4);
+        finish_chunk(b->a, b->memory + i * RFT_CHUNK_BYTES, PARTS, &at);
     }
 }
 
@@ -275,15 +279,17 @@ RFT_FN void consume(const cta *b, const role *r) {
     work w;
     last.waits = false;
     for (int unit = first_unit(); work_at(b, unit, &w); unit += unit_stride()) {
+        const spot at = spot_of(r, &w);
         float acc[M_BLOCKS][RFT_WN / 2];
+        prefetch_matrices(b->a, &at);
         multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &last, staged);
         last.waits = false;
         if (RFT_SPLIT > 1 || (TAIL && w.parts > 1)) {
             finish_shared(b, acc, &w);
         } else if (RFT_DEFERRED) {
-            pack(b->a, acc, w.batch, w.m0 + r->m, y_column(r, &w), &last);
+            pack(b->a, acc, &at, &last);
         } else {
-            finish_tile(b->a, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
+            finish_tile(b->a, acc, staged, &at);
         }
     }
     if (RFT_DEFERRED && last.waits) {
@@ -306,13 +312,15 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
         unit += unit_stride();
     }
     for (; work_at(b, unit, &w); unit += 2 * unit_stride()) {
+        const spot at = spot_of(r, &w);
         float acc[M_BLOCKS][RFT_WN / 2];
+        prefetch_matrices(b->a, &at);
         rft__bar_sync(1 + r->group, 256);
         multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &none, staged);
         if (work_at(b, unit + unit_stride(), &next)) {
             rft__bar_arrive(2 - r->group, 256);
         }
-        finish_tile(b->a, acc, staged, w.batch, w.m0 + r->m, y_column(r, &w));
+        finish_tile(b->a, acc, staged, &at);
         rft__ring_skip(&ring, RFT_STAGES, w.steps);
     }
 }

@@ -26,9 +26,13 @@
 #define Y_CHUNKS (M_BLOCKS * Y_CHUNKS_ROW)
 #define Y_WORDS (RFT_DEFERRED ? M_BLOCKS * Y_GROUPS * 2 : 1)
 
+typedef struct spot { /* of y: where something begins */
+    int batch, m, n;
+} spot;
+
 typedef struct parcel {
     unsigned word[Y_WORDS]; /* pairs of columns: [block of 64 rows][8 columns][row or row + 8] */
-    int batch, m, n;        /* where: first row and column of y of the warpgroup */
+    spot at;                /* of the warpgroup */
     bool waits;
 } parcel;
 
@@ -102,61 +106,121 @@ RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[R
     }
 }
 
-/* The rows from m, the columns of y from n on. */
-RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int parts, int batch, int m, int n) {
-    const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = n + span * RFT_SPAN;
-    const int left = (RFT_GLU ? a->n / 2 : a->n) - column, valid = left < 0 ? 0 : left < RFT_SPAN ? left : RFT_SPAN;
+/* How many of the 8 columns from `column` on there are. */
+RFT_FN int columns_left(const rft__cuda_args *a, int column) {
+    const int left = (RFT_GLU ? a->n / 2 : a->n) - column;
+    return left < 0 ? 0 : left < RFT_SPAN ? left : RFT_SPAN;
+}
+
+RFT_FN void fetch_span(const rft__cuda_args *a, const spot *at, int i, rft__epi_operands *o) {
+    const int lane = threadIdx.x % 32, column = at->n + rft__chunk_span(lane, SPANS_ROW) * RFT_SPAN;
+    const int m = at->m + rft__chunk_row(lane, i, SPANS_ROW);
+    if (m < a->m) {
+        rft__epi_fetch(a, at->batch, m, column, RFT_SPAN, columns_left(a, column), o);
+    }
+}
+
+/* The operands of `SPANS` spans are asked for at once, as many as registers allow: stores of y would else keep each waiting. */
+#define SPANS (RFT_AHEAD < SPANS_ROW / 2 ? RFT_AHEAD : SPANS_ROW / 2)
+
+RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, const spot *at, int first) {
+    const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = at->n + span * RFT_SPAN;
+    const int valid = columns_left(a, column);
+    rft__epi_operands o[SPANS];
     RFT_UNROLL
-    for (int i = 0; i < SPANS_ROW / 2; i++) {
-        const int row = rft__chunk_row(lane, i, SPANS_ROW);
+    for (int i = 0; i < SPANS; i++) {
+        fetch_span(a, at, first + i, &o[i]);
+    }
+    RFT_UNROLL
+    for (int i = 0; i < SPANS; i++) {
+        const int row = rft__chunk_row(lane, first + i, SPANS_ROW), m = at->m + row;
         float v[RFT_SPAN], up[RFT_SPAN];
         read_span(chunk, row, span, parts, v, up);
-        if (m + row < a->m) {
-            rft__finish_span(a, batch, m + row, column, v, up, RFT_SPAN, valid);
+        if (m < a->m) {
+            rft__epi_apply(a, at->batch, m, column, &o[i], v, up, RFT_SPAN, valid);
+            rft__store_span(a, at->batch, m, column, v, RFT_SPAN, valid);
         }
     }
 }
 
-/* m, n: first row and column of y of chunk c of a warp's accumulators, from those of its warpgroup. */
-RFT_FN int chunk_m(int m, int c, int warp) { return m + c / CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS; }
-RFT_FN int chunk_n(int n, int c) { return n + c % CHUNKS_ROW * Y_COLUMNS; }
+RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int parts, const spot *at) {
+    _Pragma("unroll 1")
+    for (int i = 0; i < SPANS_ROW / 2; i += SPANS) {
+        finish_spans(a, chunk, parts, at, i);
+    }
+}
 
-/* Of one warpgroup. m, n: its first row and column of y. */
-RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], char *staged, int batch, int m, int n) {
+/* Chunk c of a warp's accumulators, from the first row and column of y of its warpgroup. */
+RFT_FN spot chunk_spot(const spot *first, int c, int warp) {
+    const spot s = {first->batch, first->m + c / CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS, first->n + c % CHUNKS_ROW * Y_COLUMNS};
+    return s;
+}
+
+/* Lines of 128 bytes of the warpgroup's rows, one a thread; each row's last element is within its last line. */
+RFT_FN void prefetch_matrix(const rft__cuda_args *a, const rft__cuda_operand *o, int size, const spot *first) {
+    const int lines = Y_WIDTH * size / 128, columns = RFT_GLU ? a->n / 2 : a->n;
+    const char *const p = (const char *)o->ptr + (RFT_BATCHED ? first->batch * o->batch_stride : 0) * size;
+    _Pragma("unroll 1")
+    for (int i = threadIdx.x % 128; i < RFT_WM * lines; i += 128) {
+        const int m = first->m + i / lines, n = first->n + i % lines * (128 / size);
+        if (m < a->m && n < columns) {
+            rft__prefetch_l2(p + (m * o->ld + n) * size);
+        }
+    }
+}
+
+/* The matrices that the list reads, of the tile that is about to be multiplied, come to L2 meanwhile. */
+RFT_FN void prefetch_matrices(const rft__cuda_args *a, const spot *first) {
+#define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                       \
+    if (RFT_ACCESS_##ACCESS == RFT_ACCESS_MATRIX) {                            \
+        prefetch_matrix(a, &a->operand[INDEX], rft__size_of(TYPE), first);     \
+    }
+    RFT_EPI(RFT_STEP)
+#undef RFT_STEP
+    (void)a, (void)first;
+}
+
+/* Of one warpgroup, whose first row and column of y are first's. */
+RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], char *staged, const spot *first) {
     const int warp = threadIdx.x / 32 % 4;
     _Pragma("unroll 1")
     for (int c = 0; c < CHUNKS; c++) {
+        const spot at = chunk_spot(first, c, warp);
         float v[32];
         take_chunk(acc, c, v);
         stage_chunk(v, staged);
         __syncwarp();
-        finish_chunk(a, staged, 1, batch, chunk_m(m, c, warp), chunk_n(n, c));
+        finish_chunk(a, staged, 1, &at);
         __syncwarp();
     }
 }
 
 /* ---- epilogue of 16-bit y: accumulators -> pairs in registers -> chunks of 16 bits in shared memory -> y ---- */
 
-/* First row and column of y of chunk c of this warp. */
-RFT_FN int parcel_m(int m, int c) { return m + c / Y_CHUNKS_ROW * 64 + (int)threadIdx.x / 32 % 4 * RFT_CHUNK_ROWS; }
-
-RFT_FN int parcel_n(int n, int c) { return n + c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS; }
+/* Chunk c of this warp's parcel, from that of the warpgroup. */
+RFT_FN spot parcel_spot(const spot *first, int c) {
+    const int warp = threadIdx.x / 32 % 4;
+    const spot s = {first->batch, first->m + c / Y_CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS,
+                    first->n + c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS};
+    return s;
+}
 
 /* Applies the list to the accumulators where they are; unrolled, as each register is free once its word is made. Pairs beyond
  * an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
-RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], int batch, int m, int n, parcel *to) {
+RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], const spot *first, parcel *to) {
     const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
     RFT_UNROLL
     for (int i = 0; i < Y_WORDS; i++) {
         const int chunk = i / 16, r = i % 16 * 2;
         float *const v = acc[chunk / Y_CHUNKS_ROW] + chunk % Y_CHUNKS_ROW * 32 + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
         if (RFT_EPI_COUNT > 0) {
-            const int row = parcel_m(m, chunk) + rft__wgmma_row(lane, r), column = parcel_n(n, chunk) + rft__wgmma_column(lane, r);
-            rft__epi_span(a, batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
+            const spot at = parcel_spot(first, chunk);
+            const int row = at.m + rft__wgmma_row(lane, r), column = at.n + rft__wgmma_column(lane, r);
+            rft__epi_span(a, at.batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
         }
         to->word[i] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
     }
-    to->batch = batch, to->m = m, to->n = n, to->waits = true;
+    to->at = *first, to->waits = true;
 }
 
 /* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
@@ -178,15 +242,16 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
 
 RFT_FN void deliver_chunk(const rft__cuda_args *a, const parcel *from, int chunk, char *staged) {
     const int lane = threadIdx.x % 32;
-    const int n = parcel_n(from->n, chunk) + lane % 8 * 8, left = (RFT_GLU ? a->n / 2 : a->n) - n;
+    const spot at = parcel_spot(&from->at, chunk);
+    const int n = at.n + lane % 8 * 8, left = (RFT_GLU ? a->n / 2 : a->n) - n;
     stage_words(from->word + 16 * chunk, rft__shared(staged));
     __syncwarp();
     RFT_UNROLL
     for (int i = 0; i < 4; i++) {
-        const int row = lane / 8 + 4 * i, m = parcel_m(from->m, chunk) + row;
+        const int row = lane / 8 + 4 * i, m = at.m + row;
         const uint4 w = *(const uint4 *)(staged + rft__swizzle_128(row * 128 + lane % 8 * 16));
         if (m < a->m) {
-            store_words(a, from->batch, m, n, w, left);
+            store_words(a, at.batch, m, n, w, left);
         }
     }
     __syncwarp();

@@ -159,6 +159,7 @@ RFT_FN unsigned long long rft__policy_normal(void) {
     asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
+RFT_FN void rft__prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 RFT_FN float4 rft__cluster_load4(unsigned remote) {
     float4 v;
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
