@@ -78,7 +78,8 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
-            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth, turns != 0}};
+            out[n++] =
+                (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth, turns != 0}};
         }
     }
     return n;

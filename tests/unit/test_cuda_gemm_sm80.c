@@ -263,16 +263,11 @@ static void no_k_is_zero(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_are_permuted),
-        cmocka_unit_test(matrices_meet_all_banks),
-        cmocka_unit_test(words_meet_all_banks),
-        cmocka_unit_test(lanes_read_their_fragments),
-        cmocka_unit_test(gate_and_up_are_neighbours),
-        cmocka_unit_test(configs_fit_devices),
-        cmocka_unit_test(every_order_and_edge),
-        cmocka_unit_test(large_tiles),
-        cmocka_unit_test(blocks_take_tiles_in_turn),
-        cmocka_unit_test(no_k_is_zero),
+        cmocka_unit_test(chunks_are_permuted),        cmocka_unit_test(matrices_meet_all_banks),
+        cmocka_unit_test(words_meet_all_banks),       cmocka_unit_test(lanes_read_their_fragments),
+        cmocka_unit_test(gate_and_up_are_neighbours), cmocka_unit_test(configs_fit_devices),
+        cmocka_unit_test(every_order_and_edge),       cmocka_unit_test(large_tiles),
+        cmocka_unit_test(blocks_take_tiles_in_turn),  cmocka_unit_test(no_k_is_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,7 +153,9 @@ typedef struct feed { /* what goes to shared memory next */
     int tile, stages; /* stages of this tile that are not on their way */
 } feed;
 
-RFT_FN rft__tile tile_of(const rft__cuda_args *a, int tile) { return rft__tile_at(tile, a->number[0], a->number[1], a->number[2]); }
+RFT_FN rft__tile tile_of(const rft__cuda_args *a, int tile) {
+    return rft__tile_at(tile, a->number[0], a->number[1], a->number[2]);
+}
 
 RFT_FN void feed_open(feed *f, const rft__cuda_args *a, int batch, int tile) {
     const rft__tile at = tile_of(a, tile);
@@ -389,7 +391,8 @@ RFT_FN void sums_meet(void) {
 RFT_FN void finish(const rft__cuda_args *a, int batch, int m, int n, float (*sum)[NJ][4]) {
     const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 32 % (WARPS_M * WARPS_N),
               share = (int)threadIdx.x / 32 / (WARPS_M * WARPS_N), width = RFT_GLU ? 16 : 8, spans = WN / width;
-    float *const part = (float *)(shared_bytes + (TURNS ? RFT_STAGES * STAGE_BYTES : 0)) + group * WARPS_K * PART, *const own = part + share * PART;
+    float *const out = (float *)(shared_bytes + (TURNS ? RFT_STAGES * STAGE_BYTES : 0));
+    float *const part = out + group * WARPS_K * PART, *const own = part + share * PART;
 #pragma unroll 1
     for (int i = 0; i < MI; i++) {
         RFT_UNROLL
