@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm_sm90.cu - Y = epilogue(X W^T) on Hopper for m from about 65 on: persistent blocks, one warpgroup that loads, one or two
- * that multiply. Launched by gemm_sm90.c, whose text() adds RFT_WM, RFT_WN, RFT_X_BOX, RFT_W_BOX to config.h.
+ * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup; RFT_X_BOX and
+ * RFT_W_BOX, rows of a TMA box; RFT_DEFERRED and RFT_AHEAD, the way of the epilogue.
  *
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,
@@ -9,10 +10,11 @@
  *   bm     +-----------+           cluster of 2: the two blocks load halves of the operand they share, to both
  *          |  WG 2     | wm        ping-pong: each warpgroup has a tile of its own, and one multiplies while the other stores
  *          +-----------+ wn        split: the blocks of a cluster sum parts of k, then add them up in order of k
+ *                                  tail: the last tiles alone are split so, by the two blocks of a cluster
  *
  * Figures of 128 x 256 x 64 (16-bit): a stage 48 KiB, 4 stages; a step 4 wgmma m64n256k16 a warpgroup, 4.2 MFLOP a block, and
- * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock). Registers: 168 at launch; 40 where TMA is issued,
- * 232 where wgmma is, 128 of them accumulators.
+ * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock); with a shared W 32 KiB from L2 in that time.
+ * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored.
  */
 #include "config.h"
 #define RFT_WGMMA_A_MN RFT_X_MN
@@ -39,9 +41,9 @@
 
 typedef struct cta { /* what a block knows */
     const rft__cuda_args *a;
-    char *memory;    /* the ring, then what is staged, then barriers */
+    char *memory;               /* the ring, then what is staged, then barriers */
     unsigned ring, full, empty; /* shared addresses */
-    int rank;        /* in the cluster */
+    int rank;                   /* in the cluster */
     unsigned long long x_policy, w_policy;
 } cta;
 
