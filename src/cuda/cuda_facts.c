@@ -97,7 +97,7 @@ rft_status rft__cuda_facts_here(const rft__driver *driver, CUdevice ordinal, con
     if (a == NULL) {
         return unsupported(f->arch, err);
     }
-    f->sms = sm_limit != 0 && (int)sm_limit < f->sms ? (int)sm_limit : f->sms;
+    f->sms = sm_limit != 0 && sm_limit < (uint32_t)f->sms ? (int)sm_limit : f->sms;
     f->read_bps = 2.0 * 1e3 * memory_kilohertz * bus / 8.0 * 0.88;
     rates_from_clock(f, a, 1e3 * kilohertz);
     if (machine != NULL) {
