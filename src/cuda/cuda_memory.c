@@ -66,7 +66,8 @@ void rft__cuda_memory_free(rft__device *device, void *p, size_t bytes) {
     }
 }
 
-/* The far side may be host memory too, such as a weight that is packed before it is uploaded. */
+/* The far side may be host memory too, such as a weight that is packed before it is uploaded. A copy from pageable memory
+ * returns when its bytes are staged; streams that do not wait for the default one must find them on the device. */
 rft_status rft__cuda_memory_copy(rft__device *device, void *dst, const void *src, size_t bytes, rft__direction direction,
                                  rft_error *err) {
     const rft__cuda_device *const d = rft__cuda_of(device);
@@ -78,6 +79,7 @@ rft_status rft__cuda_memory_copy(rft__device *device, void *dst, const void *src
         memmove(dst, src, bytes);
     } else if (out) {
         result = d->driver->cuMemcpyHtoD_v2(address(dst), src, bytes);
+        result = result == CUDA_SUCCESS ? d->driver->cuStreamSynchronize(NULL) : result;
     } else {
         result = d->driver->cuMemcpyDtoH_v2(dst, address(src), bytes);
     }
