@@ -68,7 +68,10 @@ static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, bo
     return c->row->family->unsuited != NULL ? c->row->family->unsuited(p, c, &a) : NULL;
 }
 
-static const char *refuse_config(const rft__problem *p, const rft__cuda_config *c, bool any) {
+static const char *refuse_config(const rft__cuda_device *d, const rft__problem *p, const rft__cuda_config *c, bool any) {
+    if (c->cluster > d->facts.sms) {
+        return "has clusters of more blocks than there are multiprocessors";
+    }
     if (p->batch_invariant && c->m != 0) {
         return "has its rows compiled in; RFT_BATCH_INVARIANT asks for one kernel at every m";
     }
@@ -82,7 +85,7 @@ static void take_best(const rft__cuda_device *d, const rft__problem *p, int64_t 
     const int n = r->family->configs(&d->facts, p, m, r, list, c->reason);
     c->seconds = -1.0;
     for (int i = 0; i < n; i++) {
-        const char *const bad = refuse_config(p, &list[i], any);
+        const char *const bad = refuse_config(d, p, &list[i], any);
         const double seconds = bad == NULL ? r->family->seconds(&d->facts, p, m, &list[i]) : -1.0;
         why = bad != NULL ? bad : why;
         if (seconds >= 0.0 && (c->seconds < 0.0 || seconds < c->seconds)) {
@@ -200,7 +203,8 @@ static void fill_any(rft__cuda_choice *c, const char *forced) {
         return;
     }
     rft__cuda_candidate list[MAX_ROWS];
-    const int n = rft__cuda_judge(c->device, &c->p, forced, rft__max(c->p.m_max, 1), true, list, MAX_ROWS);
+    const int64_t judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(c->p.m_max, 1);
+    const int n = rft__cuda_judge(c->device, &c->p, forced, judged, true, list, MAX_ROWS);
     const rft__cuda_candidate *best = NULL;
     for (int i = 0; i < n; i++) {
         const bool serves = list[i].reason[0] == '\0' && list[i].config.m == 0;
