@@ -349,7 +349,7 @@ RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w
     }
     __syncwarp();
     if (RFT_SPLIT > 1 || (TAIL && ends_shared(b))) { /* the meeting in finish_shared */
-        rft__cluster_arrive();
+        rft__cluster_arrive_relaxed();
         rft__cluster_wait();
     }
 }
@@ -401,7 +401,7 @@ extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
     }
     __syncwarp();
     if (RFT_CLUSTER > 1) { /* nobody leaves while others still write to its barriers or read what it staged */
-        rft__cluster_arrive();
+        rft__cluster_arrive_relaxed();
         rft__cluster_wait();
     }
 }
