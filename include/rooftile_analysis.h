@@ -21,7 +21,8 @@ typedef struct rft_kernel_info {
     rft_type x, w, acc;        /* x and w as the inner loop reads them */
     int32_t mr, nr, kr;        /* largest register tile and K granule */
     int32_t available;         /* 1: this machine can run it */
-    double error_gamma, error_eta; /* of one product: |err| <= error_gamma * k * 2^-24 * sum|x||w| + error_eta */
+    double error_gamma, error_eta; /* of one product: |err| <= error_gamma * k * 2^-24 * sum|x||w| + error_eta, and 2^-10 *
+                                    * sum|x||w| more for each f32 operand that a tf32 kernel rounds */
 } rft_kernel_info;
 
 RFT_API uint32_t rft_kernel_count(void);                                          /* [any] */

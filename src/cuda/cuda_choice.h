@@ -8,6 +8,8 @@
 
 #include "cuda/cuda_device.h"
 
+#include <stdatomic.h>
+
 typedef struct rft__cuda_pick {
     rft__cuda_config config;
     rft__cuda_kernel *kernel; /* NULL on a device that is only described */
@@ -29,6 +31,7 @@ typedef struct rft__cuda_choice {
     rft__cuda_pick any;
     size_t workspace;
     char fallback[192]; /* why the portable kernel serves, or empty */
+    atomic_bool said;   /* that a run took `any`; all that a run changes */
 } rft__cuda_choice;
 
 static inline const rft__cuda_choice *rft__cuda_choice_of(const rft__choice *c) {

@@ -36,6 +36,7 @@ typedef struct rft__cuda_device {
     CUcontext context;
     CUdevice ordinal;
     bool primary;  /* context is the primary one, retained */
+    bool strict;   /* a run that its plan's kernels do not suit is an error */
     long process;  /* that opened it; a forked child must not touch the driver */
     pthread_mutex_t lock; /* of the list of kernels */
     rft__cuda_kernel *kernels;

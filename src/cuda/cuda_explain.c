@@ -71,10 +71,10 @@ void rft__cuda_explain(const rft__choice *choice, int64_t m, rft__text *t) {
     }
 }
 
-/* The operand that is rounded to tf32 adds 2^-11 relative each; terms of higher order are in the last factor. */
+/* Of each f32 operand a tf32 keeps 10 bits behind the point; what reads it from shared memory cuts off the others. */
 static double input_rounding(const rft__problem *p, const rft__cuda_row *r) {
     const int rounded = r->compute != RFT__CUDA_TF32 ? 0 : (p->x == RFT_F32) + (p->w.elem == RFT_F32);
-    return rounded * 0x1p-10; /* one ulp of 10 bits: hardware may truncate */
+    return rounded * 0x1p-10;
 }
 
 void rft__cuda_choice_info(const rft__choice *choice, int64_t m, rft_plan_info *info) {

@@ -118,15 +118,29 @@ static rft_status launch(const rft__cuda_device *d, const rft__cuda_pick *pick, 
                              pick->config.row->name, err);
 }
 
-static const rft__cuda_pick *suited_pick(const rft__cuda_choice *c, const rft__cuda_args *a, rft_error *err) {
-    const rft__cuda_pick *const pick = rft__cuda_pick_at(c, a->m);
-    const rft__cuda_family *const family = pick->config.row->family;
-    const char *const why = family->unsuited != NULL ? family->unsuited(&c->p, &pick->config, a) : NULL;
-    if (why == NULL || c->has_any) {
-        return why == NULL ? pick : &c->any;
+/* A run whose pointers or strides its kernel does not take goes to the plan's kernel for any: said once, forbidden by strict. */
+static rft_status take_any(const rft__cuda_device *d, const rft__cuda_choice *c, const char *kernel, const char *why,
+                           rft_error *err) {
+    if (!c->has_any || d->strict) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "kernel %s: %s%s", kernel, why, c->has_any ? "; RFT_CTX_STRICT forbids a slower one" : "");
     }
-    rft__error_set(err, RFT_E_UNSUPPORTED, 0, "kernel %s: %s", pick->config.row->name, why);
-    return NULL;
+    atomic_bool *const said = (atomic_bool *)(uintptr_t)&c->said;
+    if (rft__log_enabled(&d->log, RFT_LOG_HINT) && !atomic_exchange(said, true)) {
+        rft__log_event(&d->log, RFT_LOG_HINT, "fallback", kernel, -1, "%s; %s runs", why, c->any.config.row->name);
+    }
+    return RFT_OK;
+}
+
+static rft_status pick_for(const rft__cuda_device *d, const rft__cuda_choice *c, const rft__cuda_args *a,
+                           const rft__cuda_pick **pick, rft_error *err) {
+    *pick = rft__cuda_pick_at(c, a->m);
+    const rft__cuda_family *const family = (*pick)->config.row->family;
+    const char *const why = family->unsuited != NULL ? family->unsuited(&c->p, &(*pick)->config, a) : NULL;
+    if (why != NULL) {
+        RFT_TRY(take_any(d, c, (*pick)->config.row->name, why, err));
+        *pick = &c->any;
+    }
+    return RFT_OK;
 }
 
 static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_error *err) {
@@ -134,10 +148,8 @@ static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_er
     rft__cuda_args args;
     rft__cuda_map map[3];
     fill_args(&c->p, run->args, &args);
-    const rft__cuda_pick *const pick = suited_pick(c, &args, err);
-    if (pick == NULL) {
-        return RFT_E_UNSUPPORTED;
-    }
+    const rft__cuda_pick *pick = NULL;
+    RFT_TRY(pick_for(d, c, &args, &pick, err));
     const rft__cuda_family *const family = pick->config.row->family;
     rft__cuda_launch l = {.cluster = 1};
     family->launch(&d->facts, &c->p, &pick->config, args.m, &l);
