@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stream_sm90.c - host half of kernels/stream_sm90.cu: into how many parts k is cut, how the ring is built, how many clusters
- * share the tiles, what that costs. A config is a row with a split (blocks of a cluster), chunks of 128 bytes a stage (option 0)
- * and blocks that an SM shall hold (option 1): 2 leave room for the kernel behind, 1 has twice the ring.
- * Called through rft__cuda_stream_sm90. Bits depend on the row, the split and the chunks, not on the SMs or the stages.
+ * share the tiles, what that costs. A config is a row with a split, the blocks of a cluster; all else follows from them: chunks
+ * of 128 bytes a stage, tokens of which sums meet at a time, and whether they may meet where the ring was.
+ * Called through rft__cuda_stream_sm90. Bits depend on the row and the split, not on the SMs.
  */
 #include "cuda/gemm_common.h"
 #include "cuda/kernels/stream_layout.h"
@@ -11,16 +11,16 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CHUNKS, RESIDENT /* options */ };
-enum { MAX_STAGES = 12, LEAST_STAGES = 3, BLOCK_RESERVED = 1024 /* bytes of an SM that the system takes a block */ };
+enum { CHUNKS, SLAB, ONCE /* options */ };
+enum { MAX_STAGES = 12, LEAST_STAGES = 3, MAX_SPLIT = 8 };
+enum { STAGE_BYTES = 16 << 10, SLAB_SUMS = 32 * 128 };
+enum { GPC_SMS = 18 /* of Hopper, at most; a cluster does not leave its GPC */ };
 
-/* Estimates, to be fitted to measurements. */
-static const double LATENCY = 1.1e-6; /* seconds from a TMA load to its bytes, under load */
-static const double SM_SHARE = 1.6;   /* of an even share of memory's bandwidth that one SM can take */
-static const double FIXED = 2.2e-6;   /* first bytes, last stage, epilogue */
-static const double MEET = 0.35e-6;   /* sums of a cluster */
-static const double ALONE = 0.8e-6;   /* no successor on the SM: its ring fills when this kernel has ended */
-static const double TILE = 0.1e-6;    /* what the ring does not hide of a tile's end */
+/* Of one H200, fitted to graph launches back to back. */
+static const double FIXED = 1.5e-6; /* seconds */
+static const double MEET = 0.35e-6; /* sums of a cluster */
+static const double TILE = 0.1e-6;  /* what the ring does not hide of a tile's end */
+static const double SM_BPS = 90e9;  /* bytes a second into one SM */
 
 static int64_t columns(const rft__cuda_row *r, const rft__problem *p) { return p->epi.glu_at < 0 ? r->bn : r->bn / 2; }
 static int halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.glu == RFT__GLU_HALVES ? 2 : 1; }
@@ -30,17 +30,47 @@ static int64_t tiles(const rft__problem *p, const rft__cuda_row *r) {
     return rft__ceil_div(p->epi.glu_at < 0 ? p->w.n : p->w.n / 2, columns(r, p)) * p->batch;
 }
 
-/* Each cluster gets the same number of tiles, but for some that get one less: no wave is nearly empty. */
-static int64_t clusters(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
-    const int64_t count = tiles(p, c->row), at_once = rft__max(f->sms / c->split, 1);
-    return rft__ceil_div(count, rft__ceil_div(count, at_once));
+/* Clusters that run side by side: as if GPCs were full but for one. (An H200 holds 28 of 4 and not 32, 14 of 8 and not 16.) */
+static int64_t at_once(const rft__cuda_facts *f, int split) {
+    const int n = f->sms / GPC_SMS * (GPC_SMS / split) + f->sms % GPC_SMS / split;
+    return n > 0 ? n : 1;
 }
 
-static int stages(const rft__cuda_facts *f, const rft__cuda_config *c) {
-    const int room = c->option[RESIDENT] > 1 ? f->shared_sm / c->option[RESIDENT] - BLOCK_RESERVED : f->shared_block;
-    const int without = rft__stream_shared_bytes(c->row->bm, c->row->bn, c->option[CHUNKS], 0);
-    const int fit = (room - without) / (c->option[CHUNKS] * rft__stream_chunk_bytes(c->row->bm, c->row->bn));
+/* Each cluster gets the same number of tiles, but for some that get one less: no wave is nearly empty. */
+static int64_t clusters(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    const int64_t count = tiles(p, c->row);
+    return rft__ceil_div(count, rft__ceil_div(count, at_once(f, c->split)));
+}
+
+/* ---- the ring ---- */
+
+/* A stage is no smaller than STAGE_BYTES, or its barriers cost more than its bytes. */
+static int chunks(const rft__cuda_row *r) { return rft__stream_chunk_bytes(r->bm, r->bn) < STAGE_BYTES ? 2 : 1; }
+
+/* The largest equal part of a tile's tokens that has no more than SLAB_SUMS sums. */
+static int slab(const rft__cuda_row *r) {
+    int n = r->bm;
+    for (int parts = 2; n * r->bn > SLAB_SUMS; parts++) {
+        n = r->bm % (8 * parts) == 0 ? r->bm / parts : n;
+    }
+    return n;
+}
+
+static int partial_bytes(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__stream_share share = rft__stream_share_of(c->row->bn / 8, halves(p), c->split);
+    return rft__stream_partial_bytes(c->option[SLAB], halves(p) * share.share, c->split);
+}
+
+static int stage_bytes(const rft__cuda_config *c) { return c->option[CHUNKS] * rft__stream_chunk_bytes(c->row->bm, c->row->bn); }
+
+static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    const int without = RFT_STREAM_BARRIERS + (c->option[ONCE] ? 0 : partial_bytes(p, c));
+    const int fit = (f->shared_block - without) / stage_bytes(c);
     return fit < MAX_STAGES ? fit : MAX_STAGES;
+}
+
+static int shared_bytes(const rft__problem *p, const rft__cuda_config *c) {
+    return rft__stream_data_bytes(c->stages * stage_bytes(c), partial_bytes(p, c), c->option[ONCE]) + RFT_STREAM_BARRIERS;
 }
 
 /* ---- configs ---- */
@@ -58,14 +88,16 @@ static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row 
     return NULL;
 }
 
-/* More registers than two blocks of 9 warps can have: many sums, two 64-row blocks a warpgroup or many tokens. */
-static bool fits_twice(const rft__cuda_row *r) { return r->bm * r->bn <= 64 * 128; }
+static rft__cuda_config config_of(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r, int split) {
+    const bool once = tiles(p, r) <= at_once(f, split);
+    rft__cuda_config c = {.row = r, .split = split, .cluster = split, .option = {chunks(r), once ? r->bm : slab(r), once}};
+    c.stages = stages(f, p, &c);
+    return c;
+}
 
-static bool useful(const rft__problem *p, const rft__cuda_config *c) {
-    const int groups = c->row->bn / 8;
-    return c->stages >= LEAST_STAGES && groups % (halves(p) * c->split) == 0 &&
-           (c->split == 1 || rft__ceil_div(p->w.k, stage_k(c)) >= 2 * c->split) &&
-           (c->option[RESIDENT] == 1 || fits_twice(c->row)) && (c->option[CHUNKS] == 1 || p->w.k > c->row->bk);
+static bool useful(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block &&
+           (c->split == 1 || rft__ceil_div(p->w.k, stage_k(c)) >= 2 * c->split);
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
@@ -76,15 +108,10 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         snprintf(reason, RFT__CUDA_REASON, "%s", why);
         return 0;
     }
-    for (int resident = 2; resident >= 1; resident--) {
-        for (int chunks = 2; chunks >= 1; chunks--) {
-            for (int split = 1; split <= 8; split *= 2) {
-                rft__cuda_config c = {.row = row, .split = split, .cluster = split, .option = {chunks, resident}};
-                c.stages = stages(f, &c);
-                if (useful(p, &c) && n < RFT__CUDA_CONFIGS) {
-                    out[n++] = c;
-                }
-            }
+    for (int split = 1; split <= MAX_SPLIT; split++) {
+        const rft__cuda_config c = config_of(f, p, row, split);
+        if (useful(f, p, &c)) {
+            out[n++] = c;
         }
     }
     return n;
@@ -92,32 +119,16 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 
 /* ---- cost ---- */
 
-/* Bytes a second of W that one block can draw: by the loads that its ring keeps under way, and by its SM. */
-static double block_bps(const rft__cuda_facts *f, const rft__cuda_config *c) {
-    const double ring = (double)(c->stages - 1) * c->option[CHUNKS] * c->row->bn * RFT_SWIZZLE_ROW;
-    return fmin(ring / LATENCY, SM_SHARE * f->read_bps / f->sms);
-}
-
-/* What all of them draw together: memory's bandwidth, but for a little where SMs stand idle. */
-static double all_bps(const rft__cuda_facts *f, const rft__cuda_config *c, double blocks) {
-    const double idle = fmax(0.0, 1.0 - blocks / f->sms);
-    return fmin(f->read_bps * (1.0 - idle * idle), block_bps(f, c) * blocks);
-}
-
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    const int64_t count = tiles(p, r), groups = clusters(f, p, c), each = rft__ceil_div(count, groups);
-    const double size = rft__cuda_size(r->w), row_k = (double)p->w.k * size;
-    const double part = (double)rft__min(rft__ceil_div(rft__ceil_div(p->w.k, stage_k(c)), c->split) * stage_k(c), p->w.k) * size;
-    const double longest = (double)each * r->bn * part / block_bps(f, c);
-    const double memory = rft__cuda_traffic(p, m) / all_bps(f, c, (double)(groups * c->split));
-    const double l2 = (double)count * (r->bn + (double)m) * row_k / f->l2_bps;
-    const double flops = r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16;
-    const double multiply = 2.0 * (double)count * r->bn * r->bm * (double)p->w.k / flops;
-    const double end = TILE * (double)(each - 1) + (c->split > 1 ? MEET * r->bm / rft__stream_slab(r->bm) : 0.0) +
-                       (c->option[RESIDENT] == 1 ? ALONE : 0.0);
-    return FIXED + fmax(fmax(memory, longest), fmax(l2, multiply)) + end + 1e-9 * r->bm +
-           2e-9 * c->stages; /* the last two: ties */
+    const int64_t count = tiles(p, r), each = rft__ceil_div(count, clusters(f, p, c));
+    const double part = (double)(rft__ceil_div(rft__ceil_div(p->w.k, stage_k(c)), c->split) * stage_k(c));
+    const double sent = 4.0 * r->bm * r->bn * (c->split - 1) / c->split;
+    const double in = (double)each * ((r->bn + r->bm) * part * rft__cuda_size(r->w) + sent) / SM_BPS;
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double flops = (r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16) / f->sms;
+    const double multiply = 2.0 * (double)each * r->bn * r->bm * part / flops;
+    return FIXED + fmax(memory, fmax(in, multiply)) + TILE * (double)(each - 1) + (c->split > 1 ? MEET : 0.0);
 }
 
 /* ---- launch, maps ---- */
@@ -129,7 +140,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     *l = (rft__cuda_launch){.grid = {(unsigned)(groups * c->split), 1, 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = (unsigned)c->split,
-                            .shared = (unsigned)rft__stream_shared_bytes(r->bm, r->bn, c->option[CHUNKS], c->stages),
+                            .shared = (unsigned)shared_bytes(p, c),
                             .number = {(int)(count / groups), (int)(count % groups)}};
 }
 

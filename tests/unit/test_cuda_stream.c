@@ -25,22 +25,30 @@ static const rft__cuda_row rows[] = {
     {"16x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 16, 128, 64, 9, 90, 4, 0},
     {"64x256", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 256, 64, 9, 90, 4, 0},
     {"16x64", &rft__cuda_stream_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 16, 64, 32, 5, 90, 4, 0},
+    {"96x192", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 96, 192, 64, 13, 90, 4, 0},
+    {"48x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 48, 128, 64, 9, 90, 4, 0},
+    {"128x256", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 128, 256, 64, 9, 90, 4, 0},
 };
 
 /* ---- arithmetic ---- */
 
 static void each_fragment_has_one_owner(void **state) {
     (void)state;
-    for (int groups = 8; groups <= 32; groups *= 2) {
+    for (int groups = 8; groups <= 32; groups += 8) {
         for (int halves = 1; halves <= 2; halves++) {
-            for (int split = 1; split <= 8 && groups % (halves * split) == 0; split *= 2) {
+            for (int split = 1; split <= 8; split++) {
                 const rft__stream_share s = rft__stream_share_of(groups, halves, split);
                 bool seen[8][32] = {{false}};
+                int owned[8] = {0};
                 for (int g = 0; g < groups; g++) {
                     const int owner = rft__stream_owner(s, g), slot = rft__stream_slot(s, g);
-                    assert_true(owner < split && slot < groups / split && !seen[owner][slot]);
+                    assert_true(owner < split && slot < halves * s.share && !seen[owner][slot]);
+                    assert_int_equal(owner * s.share + slot % s.share, g % s.run);
                     seen[owner][slot] = true;
-                    assert_int_equal(rft__stream_group(s, owner, slot), g);
+                    owned[owner]++;
+                }
+                for (int i = 0; i < split; i++) {
+                    assert_int_equal(owned[i], halves * rft__stream_owned(s, i));
                 }
             }
         }
@@ -49,13 +57,12 @@ static void each_fragment_has_one_owner(void **state) {
 
 static void gate_meets_up(void **state) {
     (void)state;
-    for (int groups = 8; groups <= 32; groups *= 2) {
-        for (int split = 1; groups % (2 * split) == 0; split *= 2) {
+    for (int groups = 8; groups <= 32; groups += 8) {
+        for (int split = 1; split <= 8; split++) {
             const rft__stream_share s = rft__stream_share_of(groups, 2, split);
-            const int slots = groups / split;
             for (int g = 0; g < groups / 2; g++) {
                 assert_int_equal(rft__stream_owner(s, g), rft__stream_owner(s, g + groups / 2));
-                assert_int_equal(rft__stream_slot(s, g) + slots / 2, rft__stream_slot(s, g + groups / 2));
+                assert_int_equal(rft__stream_slot(s, g) + s.share, rft__stream_slot(s, g + groups / 2));
             }
         }
     }
@@ -65,9 +72,10 @@ static void gate_meets_up(void **state) {
 static void fragments_do_not_overlap(void **state) {
     (void)state;
     static unsigned char seen[64 * 1024];
-    for (int token_groups = 1; token_groups <= 4; token_groups *= 2) {
-        for (int split = 1; split <= 8; split *= 2) {
-            const int slots = 32 / split, floats = rft__stream_partial_bytes(8 * token_groups, 256) / 4;
+    for (int token_groups = 1; token_groups <= 16; token_groups++) {
+        for (int split = 1; split <= 8; split++) {
+            const int slots = (32 + split - 1) / split, floats = rft__stream_partial_bytes(8 * token_groups, slots, split) / 4;
+            assert_true(floats <= (int)sizeof seen);
             memset(seen, 0, sizeof seen);
             for (int i = 0; i < split * token_groups * slots; i++) {
                 const int at =
@@ -115,8 +123,9 @@ static void check_launch(const rft__cuda_facts *f, const rft__problem *p, const 
     rft__cuda_stream_sm90.launch(f, p, c, 1, &l);
     const int64_t clusters = l.grid[0] / (unsigned)c->split;
     assert_true(l.grid[0] % (unsigned)c->split == 0 && clusters >= 1 && clusters <= all);
-    assert_true((int)l.shared * c->option[1] <= (c->option[1] > 1 ? f->shared_sm - 1024 * c->option[1] : f->shared_block));
-    assert_true(2 * (2 * c->stages + 2) * 8 / 2 <= RFT_STREAM_BARRIERS);
+    assert_true((int)l.shared <= f->shared_block && (2 * c->stages + 2) * 8 <= RFT_STREAM_BARRIERS);
+    assert_true(c->row->bm % c->option[1] == 0 && c->option[1] % 8 == 0);
+    assert_true(!c->option[2] || (clusters == all && c->option[1] == c->row->bm)); /* sums over the ring */
     for (int64_t i = 0; i < clusters; i++) {
         const int64_t mine = rft__ceil_div(all - i, clusters);
         covered += mine;
@@ -161,7 +170,7 @@ static void refusals_say_why(void **state) {
 static void odd_operands_do_not_suit(void **state) {
     (void)state;
     const rft__problem p = problem_of(4096, 4096, 1, RFT__GLU_NONE);
-    const rft__cuda_config c = {.row = &rows[0], .split = 1, .cluster = 1, .option = {1, 2}};
+    const rft__cuda_config c = {.row = &rows[0], .split = 1, .cluster = 1, .option = {1, 8}};
     rft__cuda_args a = {.x = (void *)4096, .w = (void *)4096, .ldx = 4096, .ldw = 4096};
     assert_null(rft__cuda_stream_sm90.unsuited(&p, &c, &a));
     a.x = (void *)4098;
@@ -173,32 +182,42 @@ static void odd_operands_do_not_suit(void **state) {
 /* ---- the text ---- */
 
 typedef struct trial {
-    int row, split, stages, chunks, sms;
+    int row, split, stages, chunks, slab, sms; /* slab 0: all tokens of the tile's only sums, over the ring */
     bool early;
     product p;
 } trial;
 
 static const trial trials[] = {
-    {0, 1, 3, 1, 132, true, {.m = 1, .n = 64, .k = 64, .batch = 1}},
-    {0, 1, 3, 1, 1, true, {.m = 5, .n = 203, .k = 424, .batch = 1}},
-    {0, 2, 3, 2, 2, true, {.m = 8, .n = 150, .k = 1000, .batch = 1}},
-    {0, 4, 2, 1, 8, false, {.m = 7, .n = 300, .k = 520, .batch = 1}},
-    {0, 8, 3, 1, 8, true, {.m = 3, .n = 130, .k = 72, .batch = 1}},
-    {1, 1, 4, 2, 2, false, {.m = 16, .n = 129, .k = 136, .batch = 2}},
-    {1, 2, 4, 1, 132, true, {.m = 13, .n = 100, .k = 320, .batch = 1, .glu = RFT__GLU_HALVES}},
-    {1, 4, 3, 2, 4, true, {.m = 9, .n = 134, .k = 1160, .batch = 1, .glu = RFT__GLU_HALVES}},
-    {1, 2, 3, 1, 4, true, {.m = 15, .n = 210, .k = 192, .batch = 2, .glu = RFT__GLU_INTERLEAVED}},
-    {2, 1, 3, 1, 2, true, {.m = 37, .n = 131, .k = 200, .batch = 1}},
-    {2, 2, 3, 1, 2, true, {.m = 64, .n = 140, .k = 264, .batch = 1}},
-    {3, 2, 3, 1, 2, true, {.m = 11, .n = 387, .k = 200, .batch = 1}},
-    {3, 1, 2, 1, 1, true, {.m = 16, .n = 258, .k = 136, .batch = 1, .glu = RFT__GLU_HALVES}},
-    {4, 2, 2, 1, 2, true, {.m = 33, .n = 300, .k = 136, .batch = 1}},
-    {5, 2, 3, 2, 2, true, {.m = 10, .n = 99, .k = 204, .batch = 1}},
+    {0, 1, 3, 1, 0, 132, true, {.m = 1, .n = 64, .k = 64, .batch = 1}},
+    {0, 1, 3, 1, 8, 1, true, {.m = 5, .n = 203, .k = 424, .batch = 1}},
+    {0, 2, 3, 2, 8, 2, true, {.m = 8, .n = 150, .k = 1000, .batch = 1}},
+    {0, 4, 2, 1, 8, 8, false, {.m = 7, .n = 300, .k = 520, .batch = 1}},
+    {0, 8, 3, 1, 8, 8, true, {.m = 3, .n = 130, .k = 72, .batch = 1}},
+    {0, 5, 4, 1, 0, 18, true, {.m = 6, .n = 190, .k = 904, .batch = 1}},
+    {1, 1, 4, 2, 16, 2, false, {.m = 16, .n = 129, .k = 136, .batch = 2}},
+    {1, 2, 4, 1, 16, 132, true, {.m = 13, .n = 100, .k = 320, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {1, 3, 4, 1, 0, 18, true, {.m = 13, .n = 100, .k = 720, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {1, 4, 3, 2, 16, 4, true, {.m = 9, .n = 134, .k = 1160, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {1, 2, 3, 1, 16, 4, true, {.m = 15, .n = 210, .k = 192, .batch = 2, .glu = RFT__GLU_INTERLEAVED}},
+    {2, 1, 3, 1, 32, 2, true, {.m = 37, .n = 131, .k = 200, .batch = 1}},
+    {2, 2, 3, 1, 64, 2, true, {.m = 64, .n = 140, .k = 264, .batch = 1}},
+    {3, 2, 3, 1, 16, 2, true, {.m = 11, .n = 387, .k = 200, .batch = 1}},
+    {3, 1, 2, 1, 16, 1, true, {.m = 16, .n = 258, .k = 136, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {4, 2, 2, 1, 16, 2, true, {.m = 33, .n = 300, .k = 136, .batch = 1}},
+    {5, 2, 3, 2, 16, 2, true, {.m = 10, .n = 99, .k = 204, .batch = 1}},
+    {6, 3, 3, 1, 16, 3, true, {.m = 75, .n = 230, .k = 328, .batch = 1}},
+    {6, 1, 4, 1, 0, 18, true, {.m = 96, .n = 202, .k = 200, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {6, 3, 4, 1, 0, 18, true, {.m = 81, .n = 180, .k = 392, .batch = 1, .glu = RFT__GLU_INTERLEAVED}},
+    {7, 2, 3, 1, 24, 2, true, {.m = 41, .n = 300, .k = 264, .batch = 1}},
+    {8, 2, 4, 1, 0, 18, true, {.m = 109, .n = 252, .k = 264, .batch = 1}},
+    {8, 1, 3, 1, 16, 1, true, {.m = 128, .n = 300, .k = 72, .batch = 1}},
 };
 
 static void run(const trial *t) {
     const rft__cuda_row *const r = &rows[t->row];
-    const rft__cuda_config c = {.row = r, .split = t->split, .cluster = t->split, .stages = t->stages, .option = {t->chunks, 2}};
+    const int slab = t->slab ? t->slab : r->bm;
+    const rft__cuda_config c = {
+        .row = r, .split = t->split, .cluster = t->split, .stages = t->stages, .option = {t->chunks, slab, t->slab == 0}};
     rft__cuda_facts f = h200;
     product p = t->p;
     f.sms = t->sms;

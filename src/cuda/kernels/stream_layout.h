@@ -14,31 +14,33 @@
 #define RFT_STREAM_PITCH    72 /* floats from fragment to fragment: 64, and 8 so that 4 neighbours lie in different banks */
 #define RFT_STREAM_BARRIERS 256
 
-/* Tokens of which sums meet at a time: the rest of a tile stays in registers until then, so that the ring keeps the memory. */
-RFT_FN int rft__stream_slab(int bm) { return bm < 32 ? bm : 32; }
-
-/* A stage: `merge` chunks, each the 128-byte rows of W and then those of X. */
+/* A stage: `chunks` chunks, each the 128-byte rows of W and then those of X. */
 RFT_FN int rft__stream_chunk_bytes(int bm, int bn) { return (bm + bn) * RFT_SWIZZLE_ROW; }
-RFT_FN int rft__stream_partial_bytes(int bm, int bn) { return rft__stream_slab(bm) / 8 * (bn / 8) * RFT_STREAM_PITCH * 4; }
-/* Of the block: ring, partial sums that it receives, barriers. */
-RFT_FN int rft__stream_shared_bytes(int bm, int bn, int merge, int stages) {
-    return stages * merge * rft__stream_chunk_bytes(bm, bn) + rft__stream_partial_bytes(bm, bn) + RFT_STREAM_BARRIERS;
+
+/* Sums that a block receives: of `slab` tokens, from each of `split` blocks, for its slots. */
+RFT_FN int rft__stream_partial_bytes(int slab, int slots, int split) { return split * (slab / 8) * slots * RFT_STREAM_PITCH * 4; }
+
+/* Of what comes before the barriers: the sums behind the ring; or over it, where it is not used again when they come. */
+RFT_FN int rft__stream_data_bytes(int ring, int partial, int over) {
+    return !over ? ring + partial : ring > partial ? ring : partial;
 }
 
-/* Row groups come in `halves` runs (2: gate rows, then up rows; else 1) of which each block takes an equal share, so that gate
- * and up meet. groups is a multiple of halves * split. */
+/* Row groups come in `halves` runs (2: gate rows, then up rows; else 1) of which each block takes a share, so that gate and up
+ * meet. Shares are equal but for the last blocks', which may be short or none. groups is a multiple of halves. */
 typedef struct rft__stream_share {
-    int run, share; /* row groups of a run; of a block in it */
+    int run, share; /* row groups of a run; of a block in it, at most */
 } rft__stream_share;
 
 RFT_FN rft__stream_share rft__stream_share_of(int groups, int halves, int split) {
-    const rft__stream_share s = {groups / halves, groups / halves / split};
+    const rft__stream_share s = {groups / halves, (groups / halves + split - 1) / split};
     return s;
 }
 RFT_FN int rft__stream_owner(rft__stream_share s, int group) { return group % s.run / s.share; }
-RFT_FN int rft__stream_slot(rft__stream_share s, int group) { return group / s.run * s.share + group % s.share; }
-RFT_FN int rft__stream_group(rft__stream_share s, int owner, int slot) {
-    return slot / s.share * s.run + owner * s.share + slot % s.share;
+RFT_FN int rft__stream_slot(rft__stream_share s, int group) { return group / s.run * s.share + group % s.run % s.share; }
+/* Row groups of a run that are this block's. */
+RFT_FN int rft__stream_owned(rft__stream_share s, int owner) {
+    const int left = s.run - owner * s.share;
+    return left <= 0 ? 0 : left < s.share ? left : s.share;
 }
 
 /* Where a block keeps what it received from the block with part `part` of k: the floats of one fragment begin here, the one of

@@ -40,8 +40,10 @@
 #define STAGE_K          (RFT_OPTION0 * RFT_BK)
 #define HALVES           (RFT_GLU == 1 ? 2 : 1)
 #define GROUPS           (RFT_BN / 8)
-#define SLOTS            (GROUPS / RFT_SPLIT)
-#define SLAB             (RFT_BM < 32 ? RFT_BM : 32) /* rft__stream_slab */
+#define SHARE            ((GROUPS / HALVES + RFT_SPLIT - 1) / RFT_SPLIT) /* rft__stream_share */
+#define SLOTS            (HALVES * SHARE)
+#define SLAB             RFT_OPTION1
+#define ONCE             RFT_OPTION2 /* a cluster has one tile: its sums come where the ring was */
 #define SLABS            (RFT_BM / SLAB)
 #define TOKEN_GROUPS     (SLAB / 8)
 #define REGISTERS        (RFT_BM / 2) /* of a 64-row block's sums */
@@ -49,7 +51,7 @@
 /* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
  * token. Half fragments where whole ones would leave half of the threads without, or where the operands of a long list would
  * take too many registers. */
-#define FRAGMENTS    (SLOTS / HALVES * TOKEN_GROUPS)
+#define FRAGMENTS    (SHARE * TOKEN_GROUPS)
 #define UNIT_ROWS    (FRAGMENTS * 8 >= CONSUMER_THREADS && RFT_EPI_COUNT <= 3 ? 8 : 4)
 #define UNITS        (FRAGMENTS * 8 * (8 / UNIT_ROWS))
 #define UNIT_COLUMNS (RFT_GLU == 2 ? UNIT_ROWS / 2 : UNIT_ROWS)
@@ -71,14 +73,16 @@ typedef struct cursor {
 
 /* ---- shared memory ---- */
 
-RFT_FN unsigned partials(void) { return rft__shared(shared) + RFT_STAGES * STAGE_BYTES; }
+#define PARTIALS (ONCE ? 0 : RFT_STAGES * STAGE_BYTES) /* where they begin */
+
 RFT_FN unsigned barrier(int i) {
-    return rft__shared(shared) + RFT_STAGES * STAGE_BYTES + rft__stream_partial_bytes(RFT_BM, RFT_BN) + 8 * i;
+    const int partial = rft__stream_partial_bytes(SLAB, SLOTS, RFT_SPLIT);
+    return rft__shared(shared) + rft__stream_data_bytes(RFT_STAGES * STAGE_BYTES, partial, ONCE) + 8 * i;
 }
 RFT_FN unsigned full(int stage) { return barrier(stage); }
 RFT_FN unsigned empty(int stage) { return barrier(RFT_STAGES + stage); }
 #define RECEIVED barrier(2 * RFT_STAGES)     /* all parts of the tile are here */
-#define READ     barrier(2 * RFT_STAGES + 1) /* every block has read what this one sent: send again */
+#define READ     barrier(2 * RFT_STAGES + 1) /* every block has read what will be overwritten: send */
 
 RFT_FN void barriers_init(void) {
     for (int i = 0; i < RFT_STAGES; i++) {
@@ -236,15 +240,25 @@ RFT_FN void send(float (*d)[REGISTERS], int part, int warpgroup) {
     for (int i = 0; i < 2 * BLOCKS; i++) {
         const int b = i / 2, high = i % 2, group = (warpgroup * BLOCKS + b) * 8 + warp * 2 + high;
         const int slot = rft__stream_slot(share, group), owner = rft__stream_owner(share, group);
-        const unsigned to = rft__cluster_map(partials(), owner), bar = rft__cluster_map(RECEIVED, owner);
+        const unsigned to = rft__cluster_map(rft__shared(shared) + PARTIALS, owner), bar = rft__cluster_map(RECEIVED, owner);
         RFT_UNROLL
         for (int j = 0; j < TOKEN_GROUPS; j++) {
             const int r = 4 * j + 2 * high, place = rft__stream_place(part, j, slot, TOKEN_GROUPS, SLOTS) + 2 * lane;
             if (RFT_SPLIT > 1) {
                 rft__cluster_send2(to + 4 * place, d[b][r], d[b][r + 1], bar);
             } else {
-                *(float2 *)(shared + RFT_STAGES * STAGE_BYTES + 4 * place) = make_float2(d[b][r], d[b][r + 1]);
+                *(float2 *)(shared + PARTIALS + 4 * place) = make_float2(d[b][r], d[b][r + 1]);
             }
+        }
+    }
+}
+
+/* Every block of the cluster may overwrite what this warp has read: one arrival at each. */
+RFT_FN void release(void) {
+    if (RFT_SPLIT > 1) {
+        __syncwarp();
+        if (threadIdx.x % 32 < RFT_SPLIT) {
+            rft__mbarrier_free_at(READ, threadIdx.x % 32);
         }
     }
 }
@@ -252,27 +266,21 @@ RFT_FN void send(float (*d)[REGISTERS], int part, int warpgroup) {
 /* round: parity of the slab's number in this block. Returns with all parts of this block's rows in its shared memory. */
 RFT_FN void exchange(float (*d)[REGISTERS], int part, int warpgroup, unsigned round) {
     if (RFT_SPLIT == 1) {
-        rft__bar_sync(1, CONSUMER_THREADS); /* all have read the slab before */
+        rft__bar_sync(1, CONSUMER_THREADS); /* all have read the slab before, or the ring */
         send(d, part, warpgroup);
         rft__bar_sync(1, CONSUMER_THREADS);
         return;
     }
     if (threadIdx.x == 0) {
-        rft__mbarrier_expect(RECEIVED, RFT_SPLIT * SLOTS * TOKEN_GROUPS * 64 * 4);
+        const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
+        rft__mbarrier_expect(RECEIVED, RFT_SPLIT * HALVES * rft__stream_owned(share, part) * TOKEN_GROUPS * 64 * 4);
     }
-    rft__await(READ, round ^ 1);
+    if (ONCE) {
+        release(); /* the ring */
+    }
+    rft__await(READ, ONCE ? round : round ^ 1);
     send(d, part, warpgroup);
     rft__await_cluster(RECEIVED, round);
-}
-
-/* Every block of the cluster may overwrite what it sent here: one arrival of each warp at each block. */
-RFT_FN void release_sums(void) {
-    if (RFT_SPLIT > 1) {
-        __syncwarp();
-        if (threadIdx.x % 32 < RFT_SPLIT) {
-            rft__mbarrier_free_at(READ, threadIdx.x % 32);
-        }
-    }
 }
 
 /* The next slab's sums to where the first one's were. */
@@ -292,16 +300,15 @@ typedef struct unit {
 } unit;
 
 RFT_FN unit unit_of(int u, int tile, int slab, const work *w, const rft__cuda_args *a) {
-    const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
     const int row = u / 8 % (8 / UNIT_ROWS) * UNIT_ROWS, fragment = u / (64 / UNIT_ROWS);
-    const int slot = fragment % (SLOTS / HALVES), token_group = fragment / (SLOTS / HALVES);
-    const int tile_row = rft__stream_group(share, w->part, slot) * 8 + row;
+    const int slot = fragment % SHARE, token_group = fragment / SHARE;
+    const int tile_row = (w->part * SHARE + slot) * 8 + row;
     unit t;
     t.batch = batch_of(tile, w);
     t.token = slab * SLAB + token_group * 8 + u % 8;
     t.column = column_of(tile, w) + (RFT_GLU == 2 ? tile_row / 2 : tile_row);
     const int left = (RFT_GLU ? a->n / 2 : a->n) - t.column;
-    t.valid = t.token >= a->m ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
+    t.valid = t.token >= a->m || tile_row >= RFT_BN / HALVES ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
     t.place = rft__stream_place(0, token_group, slot, TOKEN_GROUPS, SLOTS) + row * 8 + u % 8;
     return t;
 }
@@ -319,11 +326,11 @@ RFT_FN void gather(const float *from, float *v) {
 }
 
 RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o) {
-    const float *from = (const float *)(shared + RFT_STAGES * STAGE_BYTES) + t->place;
+    const float *from = (const float *)(shared + PARTIALS) + t->place;
     float v[UNIT_ROWS], up[UNIT_ROWS] = {0};
     gather(from, v);
     if (RFT_GLU == 1) {
-        gather(from + SLOTS / 2 * RFT_STREAM_PITCH, up);
+        gather(from + SHARE * RFT_STREAM_PITCH, up);
     } else if (RFT_GLU == 2) {
         RFT_UNROLL
         for (int i = 0; i < UNIT_COLUMNS; i++) {
@@ -358,10 +365,10 @@ RFT_FN void finish_slab(const rft__cuda_args *a, const work *w, int tile, int sl
     }
 }
 
-/* Operands of a thread's first unit come while the tile streams. */
+/* Operands of a thread's first unit come while the tile streams, where registers are left for them. */
 RFT_FN void consume(const rft__cuda_args *a, const work *w) {
     const int warpgroup = CONSUMERS > 1 ? __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) : 0; /* uniform for the compiler */
-    const bool speaker = threadIdx.x % 32 == 0;
+    const bool speaker = threadIdx.x % 32 == 0, early = BLOCKS * REGISTERS <= 48;
     rft__ring ring = {0, 0};
     unsigned round = 0;
     rft__pdl_wait();
@@ -369,26 +376,31 @@ RFT_FN void consume(const rft__cuda_args *a, const work *w) {
     for (int tile = w->first; tile < w->tiles; tile += w->stride) {
         float d[BLOCKS][REGISTERS];
         rft__epi_operands o;
-        unit t = unit_of((int)threadIdx.x, tile, 0, w, a);
-        fetch_first(a, &t, &o);
+        unit t;
+        if (early) {
+            t = unit_of((int)threadIdx.x, tile, 0, w, a);
+            fetch_first(a, &t, &o);
+        }
         tile_sums(d, w->steps, &ring, warpgroup, speaker);
 #pragma unroll 1
         for (int slab = 0; slab < SLABS; slab++, round ^= 1) {
             if (slab > 0) {
                 next_slab(d);
+            }
+            if (slab > 0 || !early) {
                 t = unit_of((int)threadIdx.x, tile, slab, w, a);
                 fetch_first(a, &t, &o);
             }
             exchange(d, w->part, warpgroup, round);
             finish_slab(a, w, tile, slab, &t, &o);
-            if (slab + 1 < SLABS || tile + w->stride < w->tiles) {
-                release_sums();
+            if (!ONCE && (slab + 1 < SLABS || tile + w->stride < w->tiles)) {
+                release(); /* these sums */
             }
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, RFT_OPTION1)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     stream_sm90(const __grid_constant__ rft__cuda_args args, const __grid_constant__ rft__cuda_map x_map,
                 const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
     const work w = work_of(&args);
