@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ctest labels: unit (static library, hidden internals), api (shared library, public headers), check (every
-# kernel row against the reference), cli, fuzz; tests called test_thread* carry tsan as well.
+# kernel row against the reference), cli, fuzz; tests called test_thread* carry tsan as well. gpu (static library, public
+# headers) are the tests of the API on a GPU; they skip with a reason where there is none, and share one GPU one by one.
 
 # rft_add_test(SOURCE LABEL LIBRARIES...): one cmocka program.
 function(rft_add_test source label)
@@ -29,8 +30,18 @@ endfunction()
 
 function(rft_add_api_tests)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/api/test_*.c")
+    list(FILTER sources EXCLUDE REGEX "/test_gpu_[^/]*$")
     foreach(source IN LISTS sources)
         rft_add_test("${source}" api rooftile_shared $<TARGET_NAME_IF_EXISTS:rooftile_model_shared>)
+    endforeach()
+endfunction()
+
+function(rft_add_gpu_tests)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/api/test_gpu_*.c")
+    foreach(source IN LISTS sources)
+        rft_add_test("${source}" gpu rooftile_static ${CMAKE_DL_LIBS})
+        cmake_path(GET source STEM name)
+        set_tests_properties(gpu.${name} PROPERTIES RESOURCE_LOCK gpu)
     endforeach()
 endfunction()
 
@@ -122,6 +133,7 @@ if(RFT_TESTS)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
     rft_add_unit_tests()
     rft_add_api_tests()
+    rft_add_gpu_tests()
     rft_add_header_tests()
     rft_add_kernel_check()
     rft_add_cli_tests()
