@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_gpu_cold.c - 8 processes start at once on one empty kernel cache: all compile, load and run the same kernels and are right;
- * behind them a ninth finds every kernel there and compiles nothing. The processes are this program again, with a folder's name.
+ * test_gpu_cold.c - 8 processes start at once on one empty kernel cache: all compile, load and run the same kernels and are
+ * right; behind them a ninth finds every kernel there and compiles nothing. Each is this program again, with a folder's name.
  */
 #define _GNU_SOURCE 1
 #include "gpu_test.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_gpu_order.c - a kernel begins while the one in front of it drains. Two calls on one stream read what the other wrote, as x,
- * as an operand of the epilogue or as W, thousands of times without a wait between them; the bits are those of the same calls
- * with a wait behind each. A clamp bounds the values and large weights keep them chaotic, so one stale element changes all.
+ * test_gpu_order.c - a kernel begins while the one in front of it drains. Two calls on one stream read what the other wrote, as
+ * x, as an operand of the epilogue or as W, thousands of times without a wait between them; the bits are those of the same
+ * calls with a wait behind each. A clamp bounds the values and large weights keep them chaotic, so one stale element changes all.
  */
 #include "gpu_test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_gpu_rows.c - every row of the table gives the same bits each time; every Hopper row finishes, and is right, with each
- * number of tiles from 1 to 300, in columns and in rows. Several threads take rows, each on a stream of its own, so that kernels of
- * different rows meet on the multiprocessors; a hang ends the program, which then says at which problems.
+ * number of tiles from 1 to 300, in columns and in rows. Several threads take rows, each on a stream of its own, so that kernels
+ * of different rows meet on the multiprocessors; a hang ends the program, which then says at which problems.
  *
  * Right: x and W are -1, 0 or 1, so all sums are exact, and y v = x (W^T v) for a vector v of 1, 2 and 3. The left side is a
  * product of the FMA family; the right side is made on the host, a row of W at a time.
