@@ -10,6 +10,7 @@
 #include "product.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -246,6 +247,38 @@ static inline rft_linear_desc gpu_desc_of(const rft_kernel_info *info, int64_t m
     return d;
 }
 
+/* ---- compilation ahead, several kernels at once: into the cache folder, where the plans that follow find them ---- */
+
+typedef struct gpu_ahead {
+    rft_linear_desc desc;
+    const char *kernel; /* forced, or NULL */
+} gpu_ahead;
+
+/* What fails here fails again, and is seen, in the test. */
+static inline void *gpu_compile_one(void *arg) {
+    const gpu_ahead *const a = arg;
+    rft_plan *plan = NULL;
+    if (a->kernel != NULL) {
+        rft_plan_create_forced(gpu, &a->desc, a->kernel, &plan, NULL);
+    } else {
+        rft_plan_create(gpu, &a->desc, &plan, NULL);
+    }
+    rft_plan_free(plan);
+    return NULL;
+}
+
+enum { GPU_AHEAD = 64 };
+static inline void gpu_compile(gpu_ahead *list, int count) {
+    pthread_t thread[GPU_AHEAD];
+    assert_true(count <= GPU_AHEAD);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, gpu_compile_one, &list[i]), 0);
+    }
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    }
+}
+
 /* ---- the driver, for what an engine does beside the library: streams, graphs, contexts ---- */
 
 typedef struct gpu_driver {
@@ -272,7 +305,7 @@ enum { GPU_NON_BLOCKING = 1, GPU_CAPTURE_GLOBAL = 0 };
 static gpu_driver cu;
 static void *gpu_primary; /* context, current on the test's thread */
 
-#define CU(call) assert_int_equal((call), 0)
+#define CU(call)         assert_int_equal((call), 0)
 #define GPU_BIND(symbol) gpu_bind(library, #symbol, &cu.symbol, sizeof cu.symbol)
 
 static inline void gpu_bind(void *library, const char *name, void *field, size_t size) {

@@ -95,81 +95,94 @@ static void compare(chain *c, void *stream) {
 
 /* ---- what b reads of a's ---- */
 
-static chain through_x(const char *kernel, int64_t m) {
-    const rft_linear_desc d = layer(m, WIDTH, WIDTH, &clamp, 1);
-    chain c = {.a = gpu_make(&d, kernel, m, 1), .b = gpu_make(&d, kernel, m, 3)};
-    link_ends(&c);
-    c.b.args.x = c.h;
-    return c;
+typedef enum way { THROUGH_X, THROUGH_OPERAND, THROUGH_W /* h is b's W: m rows of it */ } way;
+
+static void describe(way through, int64_t m, rft_linear_desc *a, rft_linear_desc *b) {
+    const bool w = through == THROUGH_W;
+    *a = layer(m, WIDTH, w ? m : WIDTH, &clamp, 1);
+    *b = through == THROUGH_OPERAND ? layer(m, WIDTH, WIDTH, add_clamp, 2) : layer(m, w ? m : WIDTH, WIDTH, &clamp, 1);
+    b->flags = w ? RFT_W_DYNAMIC : 0;
 }
 
-static chain through_operand(const char *kernel, int64_t m) {
-    const rft_linear_desc d = layer(m, WIDTH, WIDTH, &clamp, 1), e = layer(m, WIDTH, WIDTH, add_clamp, 2);
-    chain c = {.a = gpu_make(&d, kernel, m, 1), .b = gpu_make(&e, kernel, m, 3)};
-    link_ends(&c);
-    c.operand = (rft_operand){.ptr = c.h};
-    return c;
-}
-
-/* h is b's W: m rows of it. */
-static chain through_w(const char *kernel, int64_t m) {
-    const rft_linear_desc d = layer(m, WIDTH, m, &clamp, 1);
-    rft_linear_desc e = layer(m, m, WIDTH, &clamp, 1);
-    e.flags = RFT_W_DYNAMIC;
-    chain c = {.a = gpu_make(&d, kernel, m, 1), .b = gpu_make(&e, kernel, m, 3)};
-    link_ends(&c);
-    c.b.args.w = c.h;
-    return c;
-}
-
-typedef chain make_chain(const char *kernel, int64_t m);
-
-static void one_row(const rft_kernel_info *info, make_chain *make) {
-    const int64_t m = gpu_most_m(info) < 1000 ? gpu_most_m(info) : info->mr + 8; /* a multiple of 8 */
-    gpu_watch(0, "%s", info->name);
-    void *const stream = gpu_stream();
-    chain c = make(info->name, m);
-    snprintf(c.name, sizeof c.name, "%s m=%lld", info->name, (long long)m);
-    if (c.operand.ptr != NULL) {
-        c.b.args.operand = &c.operand;
-        c.b.args.n_operand = 1;
+static void make(chain *c, way through, const char *kernel, int64_t m) {
+    rft_linear_desc a, b;
+    describe(through, m, &a, &b);
+    *c = (chain){.a = gpu_make(&a, kernel, m, 1), .b = gpu_make(&b, kernel, m, 3)};
+    snprintf(c->name, sizeof c->name, "%s m=%lld", kernel, (long long)m);
+    link_ends(c);
+    if (through == THROUGH_X) {
+        c->b.args.x = c->h;
+    } else if (through == THROUGH_W) {
+        c->b.args.w = c->h;
+    } else {
+        c->operand = (rft_operand){.ptr = c->h};
+        c->b.args.operand = &c->operand;
+        c->b.args.n_operand = 1;
     }
-    compare(&c, stream);
-    CU(cu.cuStreamDestroy_v2(stream));
-    gpu_drop(NULL);
 }
+
+/* ---- rows ---- */
 
 /* The first and the last row of bf16 of each family that runs here. */
-static void every_family(make_chain *make) {
-    gpu_driver_needed();
+static int list_rows(rft_kernel_info *rows) {
+    int n = 0;
     for (int f = 0; f < FAMILIES; f++) {
-        rft_kernel_info row[ROWS], info;
-        int n = 0;
+        rft_kernel_info info;
+        int of_family = 0;
         for (uint32_t i = 0; gpu_next_kernel(&i, &info);) {
             if (gpu_is_family(&info, families[f]) && info.x == RFT_BF16 && info.w == RFT_BF16) {
-                row[n == 0 ? 0 : 1] = info;
-                n = n < ROWS ? n + 1 : n;
+                n -= of_family == ROWS;
+                of_family -= of_family == ROWS;
+                rows[n++] = info;
+                of_family++;
             }
         }
-        for (int i = 0; i < n; i++) {
-            one_row(&row[i], make);
-        }
     }
+    return n;
+}
+
+/* Of x, a multiple of 8. */
+static int64_t rows_of_x(const rft_kernel_info *info) { return gpu_most_m(info) < 1000 ? gpu_most_m(info) : info->mr + 8; }
+
+static void compile_ahead(way through, const rft_kernel_info *rows, int n) {
+    gpu_ahead list[2 * FAMILIES * ROWS];
+    for (int i = 0; i < n; i++) {
+        list[2 * i].kernel = list[2 * i + 1].kernel = rows[i].name;
+        describe(through, rows_of_x(&rows[i]), &list[2 * i].desc, &list[2 * i + 1].desc);
+    }
+    gpu_compile(list, 2 * n);
+}
+
+static void every_row(way through) {
+    rft_kernel_info rows[FAMILIES * ROWS];
+    gpu_driver_needed();
+    const int n = list_rows(rows);
+    compile_ahead(through, rows, n);
+    for (int i = 0; i < n; i++) {
+        gpu_watch(0, "%s", rows[i].name);
+        void *const stream = gpu_stream();
+        chain c;
+        make(&c, through, rows[i].name, rows_of_x(&rows[i]));
+        compare(&c, stream);
+        CU(cu.cuStreamDestroy_v2(stream));
+        gpu_drop(NULL);
+    }
+    print_message("%d rows\n", n);
 }
 
 static void test_x(void **state) {
     (void)state;
-    every_family(through_x);
+    every_row(THROUGH_X);
 }
 
 static void test_operand(void **state) {
     (void)state;
-    every_family(through_operand);
+    every_row(THROUGH_OPERAND);
 }
 
 static void test_w(void **state) {
     (void)state;
-    every_family(through_w);
+    every_row(THROUGH_W);
 }
 
 int main(void) {
