@@ -409,9 +409,15 @@ static bool gaps_intact(const block *y) {
 
 static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace"};
-    char text[64];
+    char text[128];
     snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
     return fail(a, CHECK_WRONG, text);
+}
+
+static bool strayed(attempt *a, int at, int64_t stray) {
+    char text[96];
+    snprintf(text, sizeof text, "beside (byte %lld of %zu)", (long long)stray, a->c->guards[at].bytes);
+    return stray == GUARD_INTACT || written(a, at, text);
 }
 
 static bool look_around(attempt *a) {
@@ -435,11 +441,11 @@ static bool send_all(attempt *a) {
 /* y into its piece here. */
 static bool receive_y(attempt *a) {
     guard *g = &a->c->guards[AT_Y];
-    bool intact;
-    if (guard_receive(g, &intact, &a->err) != RFT_OK)
+    int64_t stray;
+    if (guard_receive(g, &stray, &a->err) != RFT_OK)
         return failed_call(a, "copy from the device");
     memcpy(g->placed, guard_received(g), g->bytes);
-    return intact || written(a, AT_Y, "beside");
+    return strayed(a, AT_Y, stray);
 }
 
 /* A second run, with what the first left in the workspace, makes the same bits. */
@@ -459,13 +465,13 @@ static bool run_again(attempt *a) {
 static bool look_at_copies(attempt *a) {
     for (int i = 0; i < GUARDS; i++) {
         guard *g = &a->c->guards[i];
-        bool intact;
+        int64_t stray;
         if (!g->placed || i == AT_Y)
             continue;
-        if (guard_receive(g, &intact, &a->err) != RFT_OK)
+        if (guard_receive(g, &stray, &a->err) != RFT_OK)
             return failed_call(a, "copy from the device");
-        if (!intact)
-            return written(a, i, "beside");
+        if (!strayed(a, i, stray))
+            return false;
         if (i != AT_PACKED && i != AT_WORKSPACE && memcmp(g->placed, guard_received(g), g->bytes) != 0)
             return written(a, i, "of");
     }

@@ -119,16 +119,23 @@ void *guard_device(const guard *g) { return g->device + g->at; }
 
 const void *guard_received(const guard *g) { return g->image + g->at; }
 
-static bool is_band(const char *p, const char *end) {
-    for (; p < end; p++)
-        if ((unsigned char)*p != 0xff)
-            return false;
-    return true;
+/* The first byte of a band that changed, or end. */
+static const char *first_stray(const char *p, const char *end) {
+    while (p < end && (unsigned char)*p == 0xff)
+        p++;
+    return p;
 }
 
-rft_status guard_receive(guard *g, bool *intact, rft_error *err) {
+rft_status guard_receive(guard *g, int64_t *stray, rft_error *err) {
+    const char *piece = g->image + g->at, *end = piece + g->bytes, *last = g->image + sent_bytes(g);
     rft_status status = rft_memory_read(g->ctx, g->image, g->device, sent_bytes(g), err);
-    *intact =
-        status == RFT_OK && is_band(g->image, g->image + g->at) && is_band(g->image + g->at + g->bytes, g->image + sent_bytes(g));
-    return status;
+    *stray = GUARD_INTACT;
+    if (status != RFT_OK)
+        return status;
+    const char *before = first_stray(g->image, piece), *behind = first_stray(end, last);
+    if (before < piece)
+        *stray = before - piece;
+    else if (behind < last)
+        *stray = behind - piece;
+    return RFT_OK;
 }

@@ -30,8 +30,9 @@ void guard_free(guard *g);
 /* Copies the piece to the device, to an address that is as aligned as its own. */
 rft_status guard_send(guard *g, rft_ctx *ctx, rft_error *err);
 void *guard_device(const guard *g); /* the copy sent last */
-/* Reads the copy and its bands back; *intact: the bands are as they were sent. */
-rft_status guard_receive(guard *g, bool *intact, rft_error *err);
+/* Reads the copy and its bands back; *stray: where the first changed byte of a band lies, from the piece's first byte. */
+#define GUARD_INTACT INT64_MIN
+rft_status guard_receive(guard *g, int64_t *stray, rft_error *err);
 const void *guard_received(const guard *g); /* the copy read last */
 
 #endif
