@@ -7,16 +7,20 @@
  */
 #include "cuda/gemm_common.h"
 
-enum { QUAD = 4, RASTER_GROUP = 8, ALIGNED = 0 /* option */ };
+enum { QUAD = 4, RASTER_GROUP = 8 };
+enum { ALIGNED, UNROLLED, DEPTH }; /* options: quads are one load; k of a loop body; how many times bk a step takes */
 
 static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
 
 /* Sums of a thread, as the kernel has them; where a tile leaves threads over, teams share the k of a step. */
-static int each(const rft__cuda_row *r) { return r->bm * r->bn >= 128 * 128 ? 128 : r->bm * r->bn >= 64 * 64 ? 64 : 32; }
+static int each(const rft__cuda_row *r) {
+    const int area = r->bm * r->bn, of_all = area / (32 * r->warps), least = area >= 64 * 64 ? 64 : 32;
+    return of_all > least ? of_all : least;
+}
 
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
 static int resident(const rft__cuda_row *r) {
-    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 || r->bm < 32 ? 176 : 128;
+    const int registers = each(r) >= 128 ? 256 : r->bm * r->bn >= 128 * 128 ? 128 : each(r) >= 64 || r->bm < 32 ? 176 : 128;
     return 65536 / (registers * 32 * r->warps);
 }
 
@@ -26,13 +30,18 @@ static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : eac
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
     (void)f, (void)m, (void)reason;
-    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1};
+    const bool large = row->bm * row->bn >= 128 * 128;
+    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, large ? 4 : 8, 1}};
     int n = 0;
     if (rft__cuda_halves_aligned(p, QUAD * rft__cuda_size(p->w.elem))) {
         out[n] = any;
         out[n++].option[ALIGNED] = 1;
     }
     out[n++] = any;
+    for (int unroll = 2; n >= 2 && unroll <= 8 && large; unroll *= 4) {
+        out[n] = out[0];
+        out[n++].option[UNROLLED] = unroll;
+    }
     return n;
 }
 

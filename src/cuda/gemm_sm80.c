@@ -54,17 +54,19 @@ static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r, int depth
     return (int)rft__min(beside >= FEW_STAGES ? beside : f->shared_block / stage_bytes(r, depth), most);
 }
 
-/* A block that has an SM to itself runs on from tile to tile, as nobody else would fill its pauses; k must fill the ring, and
- * shared memory hold three stages and the sums. */
-static int stages_of_turns(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r) {
-    const int stages = (int)rft__min((f->shared_block - out_bytes(r)) / stage_bytes(r, 1), BIG_STAGES);
-    return resident(r) == 1 && stages >= FEW_STAGES && p->w.k >= (int64_t)stages * r->bk ? stages : 0;
+/* Blocks that take tiles in turn run on from one to the next: an SM has a set of them for good. k must fill the ring, and shared
+ * memory hold three stages and the sums. */
+static int stages_of_turns(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r, int depth) {
+    const int room = (int)rft__min(f->shared_sm / resident(r) - SYSTEM_SHARED, f->shared_block) - out_bytes(r);
+    const int stages = (int)rft__min(room / stage_bytes(r, depth), MOST_STAGES);
+    return stages >= FEW_STAGES && p->w.k >= (int64_t)stages * r->bk * depth ? stages : 0;
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
     (void)m;
-    const int depth = depth_of(f, row), turns = stages_of_turns(f, p, row), size = rft__cuda_size(p->x);
+    const int depth = depth_of(f, row), size = rft__cuda_size(p->x);
+    const int turns = resident(row) == 1 ? stages_of_turns(f, p, row, depth) : 0;
     const int stages = turns ? turns : stages_of(f, row, depth);
     int n = 0;
     if (stages < 2) {
@@ -80,6 +82,17 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         if (align == size || rft__cuda_halves_aligned(p, align)) {
             out[n++] =
                 (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth, turns != 0}};
+        }
+    }
+    for (int d = 1; d <= 2 && row->bm * row->bn >= 128 * 128; d++) {
+        const int ring = stages_of_turns(f, p, row, d);
+        if (ring != 0) {
+            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = ring, .option = {16, d, 1}};
+        }
+        const int plain = stages_beside(f, row, d);
+        if (plain >= 2) {
+            out[n++] = (rft__cuda_config){
+                .row = row, .split = 1, .cluster = 1, .stages = (int)rft__min(plain, MOST_STAGES), .option = {16, d, 0}};
         }
     }
     return n;
@@ -118,7 +131,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     const rft__tiles t = rft__cuda_tiles(p, r, m);
     const int64_t tiles = t.m * t.n, ring = (int64_t)stage_bytes(r, c->option[DEPTH]) * c->stages;
     const int64_t shared = c->option[TURNS] ? ring + out_bytes(r) : rft__max(ring, out_bytes(r));
-    const int64_t blocks = c->option[TURNS] ? rft__min(tiles, f->sms) : tiles;
+    const int64_t blocks = c->option[TURNS] ? rft__min(tiles, (int64_t)f->sms * resident(r)) : tiles;
     *l = (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,

@@ -47,7 +47,7 @@ static const rft__cuda_row rows[] = {
 };
 
 static void run(const rft__cuda_row *r, product p, int aligned) {
-    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .option = {aligned}};
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .option = {aligned, 4, 1}};
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
     emulate_product(&rft__cuda_gemm_simt, &p, &c, r->name);
 }

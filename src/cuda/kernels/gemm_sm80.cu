@@ -316,41 +316,47 @@ RFT_FN void reader_begin(reader *r, unsigned m, unsigned n, unsigned first) {
     r->here = 0;
     RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
     __syncthreads();
+}
+
+/* Fragments of the step that `held` says to read next. What the stage before left in registers is multiplied behind the barrier
+ * that ends it, and behind a branch, since ptxas would move it up to before the barrier: it hides the wait and the first loads. */
+RFT_FN void stage_open(float (*sum)[NJ][4], reader *r, unsigned now, int first) {
     if (AHEAD) {
-        fragments_load(&r->f[0], r->x_at, r->w_at, 0);
+        fragments_load(&r->f[0], r->x_at + now, r->w_at + now, 0);
+        if (!first) {
+            multiply(sum, &r->f[1]);
+        }
     }
 }
 
-/* One stage into the sums, while the feed fills the one before it. */
-RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next) {
-    const int there = r->here + 1 < RFT_STAGES ? r->here + 1 : 0, before = r->here > 0 ? r->here - 1 : RFT_STAGES - 1;
-    const unsigned now = (unsigned)(r->here * STAGE_BYTES), then = (unsigned)(there * STAGE_BYTES);
+/* One stage into the sums, but for the last step where it is held, while the feed fills the one before it. */
+RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next, int first) {
+    const int before = r->here > 0 ? r->here - 1 : RFT_STAGES - 1;
+    const unsigned now = (unsigned)(r->here * STAGE_BYTES);
     const unsigned free = rft__shared(shared_bytes) + (unsigned)(before * STAGE_BYTES);
+    stage_open(sum, r, now, first);
     RFT_UNROLL
     for (int step = 0; step < STEPS; step++) {
         const int last = step + 1 == STEPS;
         if (!AHEAD || !last) {
             fragments_load(&r->f[(step + AHEAD) % 2], r->x_at + now, r->w_at + now, step + AHEAD);
         }
-        if (next->stages > 0) {
-            side_load(&next->x, X_SIDE, free, step, STEPS);
-            side_load(&next->w, W_SIDE, free + X_BYTES, step, STEPS);
-        }
+        side_load(&next->x, X_SIDE, free, step, STEPS); /* zeros when all k is on its way: no branch between products */
+        side_load(&next->w, W_SIDE, free + X_BYTES, step, STEPS);
         if (last) { /* the next stage is there for all, and all have read the last of this one */
             rft__cp_async_commit();
             RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
             __syncthreads();
-            if (AHEAD) {
-                fragments_load(&r->f[(step + 1) % 2], r->x_at + then, r->w_at + then, 0);
-            }
         }
-        multiply(sum, &r->f[step % 2]);
+        if (!AHEAD || !last) {
+            multiply(sum, &r->f[step % 2]);
+        }
     }
     if (STEPS % 2 == 1) {
-        r->f[0] = r->f[1];
+        r->f[1] = r->f[0];
     }
     next->stages -= next->stages > 0;
-    r->here = there;
+    r->here = r->here + 1 < RFT_STAGES ? r->here + 1 : 0;
 }
 
 /* ---- out ---- */
@@ -433,7 +439,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const 
 #pragma unroll 1
             for (int stage = 0; stage < stages; stage++) {
                 feed_turn(&next, &args, batch);
-                stage_multiply(sum, &r, &next);
+                stage_multiply(sum, &r, &next, stage == 0);
+            }
+            if (AHEAD && stages > 0) {
+                multiply(sum, &r.f[1]);
             }
             if (!TURNS) { /* the sums leave through the ring */
                 RFT_CP_ASYNC_WAIT(0);
