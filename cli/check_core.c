@@ -529,7 +529,7 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
                  .args = rft_linear_args_init(),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};
-    check_repro(p, current, sizeof current);
+    check_repro(p, strncmp(c->shared->device, "cpu", 3) ? c->shared->device : NULL, current, sizeof current);
     for (int i = 0; i < GUARDS; i++)
         guard_forget(&c->guards[i]);
     draw_scale(&a);
@@ -541,16 +541,19 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
     rft_plan_free(a.plan);
 }
 
-void check_repro(const check_problem *p, char *buf, size_t cap) {
+void check_repro(const check_problem *p, const char *device, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
+    char threads[32] = "";
+    if (p->threads)
+        snprintf(threads, sizeof threads, " --threads %u", p->threads);
     snprintf(
         buf, cap,
-        "rooftile check -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld --threads %u "
-        "--seed %llu%s%s%s%s%s%s",
-        (long long)p->m, (long long)p->n, (long long)p->k, rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout,
-        compute_name(p->compute), p->epi.text, (long long)p->batch, p->threads, (unsigned long long)p->seed,
-        p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "", p->isa ? " --isa " : "", p->isa ? p->isa : "",
-        p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
+        "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s --seed %llu"
+        "%s%s%s%s%s%s",
+        device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k,
+        rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
+        (long long)p->batch, threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "",
+        p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
 }
 
 static void write_text(const char *s) {

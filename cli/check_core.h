@@ -54,8 +54,8 @@ void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t check_random_next(uint64_t *state);
-/* The command line that runs a problem again. */
-void check_repro(const check_problem *p, char *buf, size_t cap);
+/* The command line that runs a problem again; device: a GPU's, or NULL. */
+void check_repro(const check_problem *p, const char *device, char *buf, size_t cap);
 /* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */
 void check_catch_faults(void);
 

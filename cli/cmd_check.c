@@ -35,7 +35,7 @@ static void show_failure(void *user, const check_problem *p, const check_result 
     char repro[768];
     if (c->shown++ >= MOST_FAILURES)
         return;
-    check_repro(p, repro, sizeof repro);
+    check_repro(p, strncmp(c->run.device, "cpu", 3) ? c->run.device : NULL, repro, sizeof repro);
     cli_message("%s%s%s%s: %s\n  %s", text_red(), r->kernel[0] ? r->kernel : "failure", text_plain(),
                 r->verdict == CHECK_WRONG ? ": wrong" : "", r->message, repro);
 }

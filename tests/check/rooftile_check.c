@@ -32,7 +32,7 @@ static int shown;
 static void show_failure(const check_problem *p, const check_result *r) {
     char repro[768];
     if (shown++ < MOST_FAILURES) {
-        check_repro(p, repro, sizeof repro);
+        check_repro(p, NULL, repro, sizeof repro);
         fprintf(stderr, "FAILED %s: %s\n  %s\n", r->kernel, r->message, repro);
     }
 }
