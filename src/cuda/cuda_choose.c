@@ -21,6 +21,8 @@ static const char *compute_name(rft__cuda_compute c) {
     return names[c];
 }
 
+static bool multiplies(const rft__problem *p) { return p->w.k != 0 && p->alpha != 0.0f && p->w.n != 0 && p->batch != 0; }
+
 static void refuse_types(const rft__cuda_device *d, const rft__problem *p, const rft__cuda_row *r, char *reason) {
     const bool rounds = r->compute == RFT__CUDA_TF32 && (p->x == RFT_F32 || p->w.elem == RFT_F32);
     if (r->x != p->x || r->w != p->w.elem) {
@@ -33,8 +35,8 @@ static void refuse_types(const rft__cuda_device *d, const rft__problem *p, const
         snprintf(reason, RFT__CUDA_REASON, "multiplies in %s; RFT_COMPUTE_F32 asks for f32", compute_name(r->compute));
     } else if (rounds && p->compute != RFT_COMPUTE_TF32) {
         snprintf(reason, RFT__CUDA_REASON, "rounds f32 operands to tf32, which only RFT_COMPUTE_TF32 allows");
-    } else if ((p->w.k == 0 || p->alpha == 0.0f) && r->family != &rft__cuda_gemm_simt) {
-        snprintf(reason, RFT__CUDA_REASON, "streams k; there is none to stream");
+    } else if (!multiplies(p) && r->family != &rft__cuda_gemm_simt) {
+        snprintf(reason, RFT__CUDA_REASON, "multiplies; there is nothing to multiply");
     } else if (p->batch_invariant && !r->family->any_m) {
         snprintf(reason, RFT__CUDA_REASON, "sums differently at other m; RFT_BATCH_INVARIANT forbids that");
     }
@@ -318,8 +320,7 @@ static rft_status check_sizes(const rft__problem *p, rft_error *err) {
 
 static void note_fallback(rft__cuda_choice *c) {
     const rft__cuda_row *const row = c->range[c->n_range - 1].pick.config.row;
-    const bool product = c->p.w.k != 0 && c->p.alpha != 0.0f;
-    if (!c->forced && product && row->family == &rft__cuda_gemm_simt && is_16(c->p.x) && is_16(c->p.w.elem) &&
+    if (!c->forced && multiplies(&c->p) && row->family == &rft__cuda_gemm_simt && is_16(c->p.x) && is_16(c->p.w.elem) &&
         c->p.compute != RFT_COMPUTE_F32) {
         snprintf(c->fallback, sizeof c->fallback, "no tensor-core kernel takes x %s, w %s in this layout; %s runs",
                  rft__type_name(c->p.x), rft__type_name(c->p.w.elem), row->name);

@@ -161,6 +161,42 @@ static void test_few_multiprocessors(void **state) {
     }
 }
 
+/* One shape at every m of the list, with each way to lie and to gate. */
+static void every_form(const rft_machine *machine, int64_t n, int64_t k, int64_t batch) {
+    static const int64_t rows[] = {0, 1, 9, 1000};
+    static const uint32_t gates[] = {0, RFT_WEIGHT_GLU_HALVES, RFT_WEIGHT_GLU_INTERLEAVED};
+    const rft_epi_op swiglu = {.kind = RFT_EPI_SWIGLU};
+    for (int form = 0; form < 12; form++) {
+        rft_linear_desc d = layer(form % 4 == 3 ? RFT_F32 : RFT_BF16, 1000, n, k);
+        d.m_min = 0;
+        d.batch = d.w.batch = batch;
+        d.x_order = form / 2 % 2;
+        d.w.order = form % 2;
+        d.compute = form % 4 == 3 ? RFT_COMPUTE_TF32 : RFT_COMPUTE_AUTO;
+        d.flags = (form % 3 == 0 ? RFT_W_DYNAMIC : 0) | (form % 5 == 0 ? RFT_BATCH_INVARIANT : 0);
+        d.w.flags = n % 2 == 0 ? gates[form % 3] : 0;
+        d.epi = &swiglu;
+        d.n_epi = d.w.flags != 0;
+        for (int i = 0; i < 4; i++) {
+            explain(machine, &d, rows[i], 0);
+            assert_has("taken ");
+        }
+    }
+}
+
+/* Sizes of nothing, of one, and off every edge: something serves them, and no model divides by them. */
+static void test_odd_sizes(void **state) {
+    static const int64_t sizes[] = {0, 1, 2, 7, 64, 1001};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        for (int n = 0; n < 6; n++) {
+            for (int k = 0; k < 6; k++) {
+                every_form(&machines[i], sizes[n], sizes[k], 1 + 2 * (n == k));
+            }
+        }
+    }
+}
+
 /* What is taken, and what stands in where pointers do not suit it, is the same for each range of m. */
 static void test_batch_invariant_choice(void **state) {
     static const int64_t most[] = {1, 16, 100, 5000};
@@ -324,6 +360,7 @@ int main(void) {
         cmocka_unit_test(test_precision_is_asked_for),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_few_multiprocessors),
+        cmocka_unit_test(test_odd_sizes),
         cmocka_unit_test(test_batch_invariant_choice),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_prebuilt_is_found, make_folder, remove_folder),
