@@ -305,7 +305,7 @@ RFT_FN unsigned place(unsigned tile, unsigned lane, unsigned row, unsigned step,
 typedef struct reader { /* of the ring */
     unsigned x_at, w_at; /* the lane's places in stage 0 */
     int here;            /* the stage that is multiplied next */
-    fragments f[2];      /* of this step and, where registers last, the next */
+    fragments f[2];      /* of a step and, where registers last, the one before */
 } reader;
 
 /* Waits for the first stage; m, n: the warp's place in a tile, first: its first step of a stage. */
@@ -318,43 +318,29 @@ RFT_FN void reader_begin(reader *r, unsigned m, unsigned n, unsigned first) {
     __syncthreads();
 }
 
-/* Fragments of the step that `held` says to read next. What the stage before left in registers is multiplied behind the barrier
- * that ends it, and behind a branch, since ptxas would move it up to before the barrier: it hides the wait and the first loads. */
-RFT_FN void stage_open(float (*sum)[NJ][4], reader *r, unsigned now, int first) {
-    if (AHEAD) {
-        fragments_load(&r->f[0], r->x_at + now, r->w_at + now, 0);
-        if (!first) {
-            multiply(sum, &r->f[1]);
-        }
-    }
-}
-
-/* One stage into the sums, but for the last step where it is held, while the feed fills the one before it. */
+/* One stage, while the feed fills the one before it: each step is read while the one before it is multiplied. So the last waits
+ * in registers for the next stage, and the products of it are there to do when warps have met and read. */
 RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next, int first) {
     const int before = r->here > 0 ? r->here - 1 : RFT_STAGES - 1;
     const unsigned now = (unsigned)(r->here * STAGE_BYTES);
     const unsigned free = rft__shared(shared_bytes) + (unsigned)(before * STAGE_BYTES);
-    stage_open(sum, r, now, first);
     RFT_UNROLL
     for (int step = 0; step < STEPS; step++) {
-        const int last = step + 1 == STEPS;
-        if (!AHEAD || !last) {
-            fragments_load(&r->f[(step + AHEAD) % 2], r->x_at + now, r->w_at + now, step + AHEAD);
+        fragments_load(&r->f[step % 2], r->x_at + now, r->w_at + now, (unsigned)step);
+        if (step > 0 || STEPS == 1) { /* zeros when all k is on its way: no branch between products */
+            side_load(&next->x, X_SIDE, free, step - (STEPS > 1), STEPS - (STEPS > 1));
+            side_load(&next->w, W_SIDE, free + X_BYTES, step - (STEPS > 1), STEPS - (STEPS > 1));
         }
-        side_load(&next->x, X_SIDE, free, step, STEPS); /* zeros when all k is on its way: no branch between products */
-        side_load(&next->w, W_SIDE, free + X_BYTES, step, STEPS);
-        if (last) { /* the next stage is there for all, and all have read the last of this one */
-            rft__cp_async_commit();
-            RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
-            __syncthreads();
-        }
-        if (!AHEAD || !last) {
-            multiply(sum, &r->f[step % 2]);
+        if (!AHEAD || step > 0 || !first) {
+            multiply(sum, &r->f[(step + AHEAD) % 2]);
         }
     }
     if (STEPS % 2 == 1) {
         r->f[1] = r->f[0];
     }
+    rft__cp_async_commit();
+    RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
+    __syncthreads(); /* the next stage is there for all, and all have read this one */
     next->stages -= next->stages > 0;
     r->here = r->here + 1 < RFT_STAGES ? r->here + 1 : 0;
 }
