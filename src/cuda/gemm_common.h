@@ -39,6 +39,17 @@ static inline rft__tiles rft__cuda_tiles(const rft__problem *p, const rft__cuda_
     return (rft__tiles){t.m, t.n, t.m * t.n * p->batch};
 }
 
+/* Rows of tiles that the blocks of a wave walk down before they go right: such that a wave reads the fewest rows of x and w. */
+static inline int rft__cuda_raster(const rft__cuda_row *r, rft__tiles t, int64_t wave) {
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t g = 1; g <= rft__min(t.m, 32); g++) {
+        const int64_t rows = g * r->bm + rft__ceil_div(wave, g) * r->bn;
+        best = rows <= least ? g : best;
+        least = rft__min(rows, least);
+    }
+    return (int)best;
+}
+
 /* Seconds of `count` equal tiles on SMs that hold `resident` at a time. Those side by side on an SM share its units, `work`
  * seconds a step each, but no step is shorter than the latency of the loads that it waits for. */
 static inline double rft__cuda_waves(int64_t count, int sms, int resident, double steps, double work, double latency) {

@@ -7,7 +7,7 @@
  */
 #include "cuda/gemm_common.h"
 
-enum { QUAD = 4, RASTER_GROUP = 8 };
+enum { QUAD = 4 };
 enum { ALIGNED, UNROLLED, DEPTH }; /* options: quads are one load; k of a loop body; how many times bk a step takes */
 
 static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
@@ -57,12 +57,11 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
 
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
-    (void)f;
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
     *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = 1,
-                            .number = {(int)t.m, (int)t.n, RASTER_GROUP}};
+                            .number = {(int)t.m, (int)t.n, rft__cuda_raster(c->row, t, (int64_t)f->sms * resident(c->row))}};
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {

@@ -13,7 +13,6 @@ enum {
     MOST_STAGES = 8,
     BIG_STAGES = 4,
     FEW_STAGES = 3,
-    RASTER_GROUP = 8,
     PART_ROWS = 16,
     PART_PAD = 8,
     SYSTEM_SHARED = 1024,
@@ -136,7 +135,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,
                             .shared = (unsigned)shared,
-                            .number = {(int)t.m, (int)t.n, RASTER_GROUP}};
+                            .number = {(int)t.m, (int)t.n, rft__cuda_raster(r, t, (int64_t)f->sms * resident(r))}};
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
