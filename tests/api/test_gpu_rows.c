@@ -371,11 +371,12 @@ static void one_grid(int thread, job *j, void *stream, int64_t k, bool columns) 
     }
 }
 
+/* In columns; and in rows, where the row takes more than one tile of them. */
 static void every_count(int thread, job *j, void *stream) {
     static const int64_t ks[] = {72, 584}; /* less than a ring, and enough to be cut; off every step, rows of 16 bytes */
     for (int i = 0; i < 4 && j->failure[0] == '\0'; i++) {
         const bool columns = i % 2 == 0;
-        if (columns || gpu_most_m(&j->info) > TILES) {
+        if (columns || gpu_most_m(&j->info) == INT32_MAX) {
             one_grid(thread, j, stream, ks[i / 2], columns);
         }
     }
