@@ -72,6 +72,9 @@ static rft_status pack_and_copy(rft__cuda_device *d, const rft__matrix *w, const
 }
 
 static rft_status pack(rft__cuda_device *d, const rft__matrix *w, const void *source, void *data, void *stream, rft_error *err) {
+    if (w->n == 0 || w->k == 0 || w->batch == 0) {
+        return RFT_OK; /* no data: `data` is where the storage ends */
+    }
     const bool from_device = rft__cuda_on_device(d, source), to_device = rft__cuda_on_device(d, data);
     if (from_device && !to_device) {
         RFT_FAIL(err, RFT_E_ARG, "src.q = %p is device memory and storage = %p is not", source, data);

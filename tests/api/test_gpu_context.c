@@ -80,6 +80,7 @@ static void test_callers_context(void **state) {
     (void)state;
     gpu_driver_needed();
     CU(cu.cuCtxCreate_v2(&caller, 0, 0));
+    CU(cu.cuCtxSetCurrent(NULL)); /* takes what the creation put on the thread's stack off again */
     CU(cu.cuCtxSetCurrent(gpu_primary));
     o.cuda_context = caller;
     rft_ctx *const ctx = open_with(&o);
