@@ -13,7 +13,7 @@
 
 enum { CHUNKS, SLAB, ONCE /* options */ };
 enum { MAX_STAGES = 12, LEAST_STAGES = 3, MAX_SPLIT = 8 };
-enum { STAGE_BYTES = 16 << 10, SLAB_SUMS = 32 * 128 };
+enum { STAGE_BYTES = 16 << 10, PARCELS_BYTES = 18 << 10 };
 enum { GPC_SMS = 18 /* of Hopper, at most; a cluster does not leave its GPC */ };
 
 /* Of one H200, fitted to graph launches back to back. */
@@ -47,30 +47,35 @@ static int64_t clusters(const rft__cuda_facts *f, const rft__problem *p, const r
 /* A stage is no smaller than STAGE_BYTES, or its barriers cost more than its bytes. */
 static int chunks(const rft__cuda_row *r) { return rft__stream_chunk_bytes(r->bm, r->bn) < STAGE_BYTES ? 2 : 1; }
 
-/* The largest equal part of a tile's tokens that has no more than SLAB_SUMS sums. */
-static int slab(const rft__cuda_row *r) {
+/* Of all parcels of sums of so many tokens. */
+static int parcels_bytes(const rft__problem *p, const rft__cuda_row *r, int split, int tokens) {
+    const rft__stream_share share = rft__stream_share_of(r->bn / 8, halves(p), split);
+    return rft__stream_parcels(split) * rft__stream_parcel_bytes(tokens, halves(p) * share.share);
+}
+
+/* The largest equal part of a tile's tokens whose parcels take no more than PARCELS_BYTES, or 8 tokens. */
+static int slab(const rft__problem *p, const rft__cuda_row *r, int split) {
     int n = r->bm;
-    for (int parts = 2; n * r->bn > SLAB_SUMS; parts++) {
+    for (int parts = 2; n > 8 && parcels_bytes(p, r, split, n) > PARCELS_BYTES; parts++) {
         n = r->bm % (8 * parts) == 0 ? r->bm / parts : n;
     }
     return n;
 }
 
-static int partial_bytes(const rft__problem *p, const rft__cuda_config *c) {
-    const rft__stream_share share = rft__stream_share_of(c->row->bn / 8, halves(p), c->split);
-    return rft__stream_partial_bytes(c->option[SLAB], halves(p) * share.share, c->split);
+static int sums_bytes(const rft__problem *p, const rft__cuda_config *c) {
+    return parcels_bytes(p, c->row, c->split, c->option[SLAB]);
 }
 
 static int stage_bytes(const rft__cuda_config *c) { return c->option[CHUNKS] * rft__stream_chunk_bytes(c->row->bm, c->row->bn); }
 
 static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
-    const int without = RFT_STREAM_BARRIERS + (c->option[ONCE] ? 0 : partial_bytes(p, c));
+    const int without = RFT_STREAM_BARRIERS + (c->option[ONCE] ? 0 : sums_bytes(p, c));
     const int fit = (f->shared_block - without) / stage_bytes(c);
     return fit < MAX_STAGES ? fit : MAX_STAGES;
 }
 
 static int shared_bytes(const rft__problem *p, const rft__cuda_config *c) {
-    return rft__stream_data_bytes(c->stages * stage_bytes(c), partial_bytes(p, c), c->option[ONCE]) + RFT_STREAM_BARRIERS;
+    return rft__stream_data_bytes(c->stages * stage_bytes(c), sums_bytes(p, c), c->option[ONCE]) + RFT_STREAM_BARRIERS;
 }
 
 /* ---- configs ---- */
@@ -90,13 +95,16 @@ static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row 
 
 static rft__cuda_config config_of(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r, int split) {
     const bool once = tiles(p, r) <= at_once(f, split);
-    rft__cuda_config c = {.row = r, .split = split, .cluster = split, .option = {chunks(r), once ? r->bm : slab(r), once}};
+    rft__cuda_config c = {
+        .row = r, .split = split, .cluster = split, .option = {chunks(r), once ? r->bm : slab(p, r, split), once}};
     c.stages = stages(f, p, &c);
     return c;
 }
 
+/* Each block has some steps of k and the last word on some rows. */
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
-    return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block &&
+    const rft__stream_share share = rft__stream_share_of(c->row->bn / 8, halves(p), c->split);
+    return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block && rft__stream_owned(share, c->split - 1) > 0 &&
            (c->split == 1 || rft__ceil_div(p->w.k, stage_k(c)) >= 2 * c->split);
 }
 

@@ -92,9 +92,10 @@ typedef struct fiber {
 } fiber;
 
 typedef struct late {        /* something under way */
-    const emulated_map *map; /* NULL: two floats */
+    const emulated_map *map; /* NULL: bytes of another block */
     int c[3];
-    float v[2];
+    block *from;
+    unsigned source, bytes;
     block *to;
     unsigned address, barrier;
 } late;
@@ -253,10 +254,11 @@ static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) 
     return l;
 }
 
-RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned remote_barrier) {
-    fault_unless(remote % 8 == 0 && remote >> 24 == remote_barrier >> 24);
-    late *const l = add_late(&blocks[remote >> 24], remote & 0xffffffu, remote_barrier & 0xffffffu, 8);
-    l->v[0] = v0, l->v[1] = v1;
+RFT_FN void rft__fence_async(void) {}
+RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
+    fault_unless(remote % 16 == 0 && from % 16 == 0 && bytes % 16 == 0 && remote >> 24 == remote_barrier >> 24);
+    late *const l = add_late(&blocks[remote >> 24], remote & 0xffffffu, remote_barrier & 0xffffffu, (int)bytes);
+    l->from = now->block, l->source = from, l->bytes = bytes;
 }
 
 RFT_FN void rft__prefetch_l2(const void *p) { fault_unless(*(const volatile char *)p || true); }
@@ -345,8 +347,9 @@ static void arrive_late(int i) {
     lates[i] = lates[--n_late];
     fault_unless(l.to->running > 0);
     if (l.map == NULL) {
-        memcpy(l.to->memory + l.address, l.v, 8);
-        barrier_step(barrier_at(l.to, l.barrier), 0, -8);
+        fault_unless(l.from->running > 0);
+        memcpy(l.to->memory + l.address, l.from->memory + l.source, l.bytes);
+        barrier_step(barrier_at(l.to, l.barrier), 0, -(long)l.bytes);
         return;
     }
     for (unsigned r = 0; r < l.map->box[1]; r++) {
@@ -479,14 +482,14 @@ static bool run_cluster(void) {
     return n_late == 0;
 }
 
-/* Runs the grid; false: a cluster hung, or something was at fault. */
+/* Runs the grid, for even seeds from its end; false: a cluster hung, or something was at fault. */
 bool emulator_launch(const rft__cuda_args *args, const rft__cuda_map maps[3], unsigned grid, unsigned threads, uint64_t seed) {
     char *stacks = malloc((size_t)BLOCKS_MOST * THREADS_MOST * STACK);
     bool ok = stacks != NULL && threads <= THREADS_MOST && grid % RFT_CLUSTER == 0;
     launch_args = args, launch_maps = maps, blockDim.x = threads, gridDim.x = grid, dice = seed;
     emulator_faults = 0;
-    for (unsigned first = 0; ok && first < grid; first += RFT_CLUSTER) {
-        start_cluster(first, stacks);
+    for (unsigned done = 0; ok && done < grid; done += RFT_CLUSTER) {
+        start_cluster(seed % 2 ? done : grid - RFT_CLUSTER - done, stacks);
         ok = run_cluster();
     }
     free(stacks);

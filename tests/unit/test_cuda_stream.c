@@ -73,22 +73,36 @@ static void fragments_do_not_overlap(void **state) {
     (void)state;
     static unsigned char seen[64 * 1024];
     for (int token_groups = 1; token_groups <= 16; token_groups++) {
-        for (int split = 1; split <= 8; split++) {
-            const int slots = (32 + split - 1) / split, floats = rft__stream_partial_bytes(8 * token_groups, slots, split) / 4;
-            assert_true(floats <= (int)sizeof seen);
+        for (int slots = 1; slots <= 32; slots++) {
+            const int floats = rft__stream_parcel_bytes(8 * token_groups, slots) / 4;
             memset(seen, 0, sizeof seen);
-            for (int i = 0; i < split * token_groups * slots; i++) {
-                const int at =
-                    rft__stream_place(i / slots / token_groups, i / slots % token_groups, i % slots, token_groups, slots);
+            for (int i = 0; i < token_groups * slots; i++) {
+                const int at = rft__stream_place(i / slots, i % slots, slots);
                 for (int e = 0; e < 64; e++) {
-                    assert_true(at + e < floats);
+                    assert_true(at + e < floats && floats <= (int)sizeof seen);
                     assert_int_equal(seen[at + e]++, 0);
                 }
             }
         }
     }
     for (int lane = 0, banks[32] = {0}; lane < 32; lane++) {
-        assert_int_equal(banks[(rft__stream_place(0, 0, lane / 8, 4, 8) + lane % 8) % 32]++, 0);
+        assert_int_equal(banks[(rft__stream_place(0, lane / 8, 8) + lane % 8) % 32]++, 0);
+    }
+}
+
+/* What a block has for itself comes first, by part; each other block's has a place of its own. */
+static void parcels_do_not_overlap(void **state) {
+    (void)state;
+    for (int split = 1; split <= 8; split++) {
+        for (int part = 0; part < split; part++) {
+            bool seen[16] = {false};
+            for (int owner = 0; owner < split; owner++) {
+                const int i = rft__stream_parcel(split, part, owner);
+                assert_true(i < rft__stream_parcels(split) && !seen[i] && (i < split) == (owner == part));
+                assert_true(owner != part || i == part);
+                seen[i] = true;
+            }
+        }
     }
 }
 
@@ -238,10 +252,15 @@ static void sums_are_exact_on_the_cpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fragment_has_one_owner),   cmocka_unit_test(gate_meets_up),
-        cmocka_unit_test(fragments_do_not_overlap),      cmocka_unit_test(parts_of_k_are_cut_evenly),
-        cmocka_unit_test(every_launch_covers_the_tiles), cmocka_unit_test(refusals_say_why),
-        cmocka_unit_test(odd_operands_do_not_suit),      cmocka_unit_test(sums_are_exact_on_the_cpu),
+        cmocka_unit_test(each_fragment_has_one_owner),
+        cmocka_unit_test(gate_meets_up),
+        cmocka_unit_test(fragments_do_not_overlap),
+        cmocka_unit_test(parcels_do_not_overlap),
+        cmocka_unit_test(parts_of_k_are_cut_evenly),
+        cmocka_unit_test(every_launch_covers_the_tiles),
+        cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(odd_operands_do_not_suit),
+        cmocka_unit_test(sums_are_exact_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * hopper.cuh - what only kernels of sm_90a need beside device.cuh: waits that cannot hang a debug build, registers moved
- * between warpgroups, pairs sent to another block of the cluster, wgmma with both operands in shared memory.
+ * between warpgroups, bytes sent to another block of the cluster, wgmma with both operands in shared memory.
  * Included by stream_sm90.cu and gemm_sm90.cu, after config.h, whose compute type is that of wgmma.
  *
  * A kernel may define before the include:
@@ -59,10 +59,11 @@ RFT_FN void rft__await_cluster(unsigned barrier, unsigned parity) {
 }
 
 /* ---- clusters: remote is from rft__cluster_map ---- */
-/* Arrives by itself: the barrier, of the same block as remote, counts its 8 bytes. */
-RFT_FN void rft__cluster_send2(unsigned remote, float v0, float v1, unsigned remote_barrier) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(remote), "f"(v0),
-                 "f"(v1), "r"(remote_barrier)
+/* Arrives by itself: the barrier, of the same block as remote, counts the bytes, a multiple of 16. st.async, by contrast, takes
+ * the receiver a clock for each thread that sends. */
+RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(remote),
+                 "r"(from), "r"(bytes), "r"(remote_barrier)
                  : "memory");
 }
 RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {

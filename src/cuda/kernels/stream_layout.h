@@ -17,8 +17,11 @@
 /* A stage: `chunks` chunks, each the 128-byte rows of W and then those of X. */
 RFT_FN int rft__stream_chunk_bytes(int bm, int bn) { return (bm + bn) * RFT_SWIZZLE_ROW; }
 
-/* Sums that a block receives: of `slab` tokens, from each of `split` blocks, for its slots. */
-RFT_FN int rft__stream_partial_bytes(int slab, int slots, int split) { return split * (slab / 8) * slots * RFT_STREAM_PITCH * 4; }
+/* A parcel: one block's sums of `slab` tokens for the slots of one block. A block keeps the parcels that it has for itself, by
+ * part of k, and behind them those that go to the others. */
+RFT_FN int rft__stream_parcel_bytes(int slab, int slots) { return slab / 8 * slots * RFT_STREAM_PITCH * 4; }
+RFT_FN int rft__stream_parcels(int split) { return 2 * split - 1; }
+RFT_FN int rft__stream_parcel(int split, int part, int owner) { return owner == part ? part : split + owner - (owner > part); }
 
 /* Of what comes before the barriers: the sums behind the ring; or over it, where it is not used again when they come. */
 RFT_FN int rft__stream_data_bytes(int ring, int partial, int over) {
@@ -43,10 +46,7 @@ RFT_FN int rft__stream_owned(rft__stream_share s, int owner) {
     return left <= 0 ? 0 : left < s.share ? left : s.share;
 }
 
-/* Where a block keeps what it received from the block with part `part` of k: the floats of one fragment begin here, the one of
- * row r and token t is r * 8 + t further on. slots: row groups of a block. */
-RFT_FN int rft__stream_place(int part, int token_group, int slot, int token_groups, int slots) {
-    return ((part * token_groups + token_group) * slots + slot) * RFT_STREAM_PITCH;
-}
+/* Where the floats of one fragment begin in a parcel; the one of row r and token t is r * 8 + t further on. */
+RFT_FN int rft__stream_place(int token_group, int slot, int slots) { return (token_group * slots + slot) * RFT_STREAM_PITCH; }
 
 #endif

@@ -46,6 +46,7 @@
 #define ONCE             RFT_OPTION2 /* a cluster has one tile: its sums come where the ring was */
 #define SLABS            (RFT_BM / SLAB)
 #define TOKEN_GROUPS     (SLAB / 8)
+#define PARCEL_BYTES     (SLAB / 8 * SLOTS * RFT_STREAM_PITCH * 4) /* rft__stream_parcel_bytes */
 #define REGISTERS        (RFT_BM / 2) /* of a 64-row block's sums */
 
 /* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
@@ -73,15 +74,16 @@ typedef struct cursor {
 
 /* ---- shared memory ---- */
 
-#define PARTIALS (ONCE ? 0 : RFT_STAGES * STAGE_BYTES) /* where they begin */
+#define PARCELS (ONCE ? 0 : RFT_STAGES * STAGE_BYTES) /* where they begin */
 
 RFT_FN unsigned barrier(int i) {
-    const int partial = rft__stream_partial_bytes(SLAB, SLOTS, RFT_SPLIT);
-    return rft__shared(shared) + rft__stream_data_bytes(RFT_STAGES * STAGE_BYTES, partial, ONCE) + 8 * i;
+    const int sums = rft__stream_parcels(RFT_SPLIT) * PARCEL_BYTES;
+    return rft__shared(shared) + rft__stream_data_bytes(RFT_STAGES * STAGE_BYTES, sums, ONCE) + 8 * i;
 }
+RFT_FN unsigned parcel(int i) { return PARCELS + i * PARCEL_BYTES; } /* offset in shared memory */
 RFT_FN unsigned full(int stage) { return barrier(stage); }
 RFT_FN unsigned empty(int stage) { return barrier(RFT_STAGES + stage); }
-#define RECEIVED barrier(2 * RFT_STAGES)     /* all parts of the tile are here */
+#define RECEIVED barrier(2 * RFT_STAGES)     /* the others' parcels are here */
 #define READ     barrier(2 * RFT_STAGES + 1) /* every block has read what will be overwritten: send */
 
 RFT_FN void barriers_init(void) {
@@ -231,26 +233,30 @@ RFT_FN void tile_sums(float (*d)[REGISTERS], int steps, rft__ring *ring, int war
     }
 }
 
-/* ---- sums meet: each fragment goes to the block that finishes it; a warp's register pair is 256 bytes in a row there ---- */
+/* ---- sums meet: each fragment goes to the block that finishes it ---- */
 
-RFT_FN void send(float (*d)[REGISTERS], int part, int warpgroup) {
+/* A warp's register pair is 256 bytes in a row of a parcel. */
+RFT_FN void pack(float (*d)[REGISTERS], int part, int warpgroup) {
     const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
     const int warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
     RFT_UNROLL
     for (int i = 0; i < 2 * BLOCKS; i++) {
         const int b = i / 2, high = i % 2, group = (warpgroup * BLOCKS + b) * 8 + warp * 2 + high;
         const int slot = rft__stream_slot(share, group), owner = rft__stream_owner(share, group);
-        const unsigned to = rft__cluster_map(rft__shared(shared) + PARTIALS, owner), bar = rft__cluster_map(RECEIVED, owner);
+        float *const to = (float *)(shared + parcel(rft__stream_parcel(RFT_SPLIT, part, owner))) + 2 * lane;
         RFT_UNROLL
         for (int j = 0; j < TOKEN_GROUPS; j++) {
-            const int r = 4 * j + 2 * high, place = rft__stream_place(part, j, slot, TOKEN_GROUPS, SLOTS) + 2 * lane;
-            if (RFT_SPLIT > 1) {
-                rft__cluster_send2(to + 4 * place, d[b][r], d[b][r + 1], bar);
-            } else {
-                *(float2 *)(shared + PARTIALS + 4 * place) = make_float2(d[b][r], d[b][r + 1]);
-            }
+            const int r = 4 * j + 2 * high;
+            *(float2 *)(to + rft__stream_place(j, slot, SLOTS)) = make_float2(d[b][r], d[b][r + 1]);
         }
     }
+}
+
+/* One thread a parcel. */
+RFT_FN void send(int part) {
+    const int i = (int)threadIdx.x, owner = i + (i >= part);
+    rft__cluster_copy(rft__cluster_map(rft__shared(shared) + parcel(part), owner), rft__shared(shared) + parcel(RFT_SPLIT + i),
+                      PARCEL_BYTES, rft__cluster_map(RECEIVED, owner));
 }
 
 /* Every block of the cluster may overwrite what this warp has read: one arrival at each. */
@@ -263,24 +269,32 @@ RFT_FN void release(void) {
     }
 }
 
-/* round: parity of the slab's number in this block. Returns with all parts of this block's rows in its shared memory. */
+/* round: parity of the slab's number in this block. Returns with all parts of this block's rows in its shared memory. Where the
+ * sums come over the ring, this block has read its own before it packs, the others theirs before it sends. */
 RFT_FN void exchange(float (*d)[REGISTERS], int part, int warpgroup, unsigned round) {
-    if (RFT_SPLIT == 1) {
-        rft__bar_sync(1, CONSUMER_THREADS); /* all have read the slab before, or the ring */
-        send(d, part, warpgroup);
+    if (ONCE || RFT_SPLIT == 1) {
+        release();
         rft__bar_sync(1, CONSUMER_THREADS);
-        return;
+    } else {
+        rft__await(READ, round ^ 1);
     }
-    if (threadIdx.x == 0) {
-        const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
-        rft__mbarrier_expect(RECEIVED, RFT_SPLIT * HALVES * rft__stream_owned(share, part) * TOKEN_GROUPS * 64 * 4);
+    pack(d, part, warpgroup);
+    if (RFT_SPLIT > 1) {
+        rft__fence_async();
     }
-    if (ONCE) {
-        release(); /* the ring */
+    rft__bar_sync(1, CONSUMER_THREADS);
+    if (RFT_SPLIT > 1) {
+        if (threadIdx.x == 0) {
+            rft__mbarrier_expect(RECEIVED, (RFT_SPLIT - 1) * PARCEL_BYTES);
+        }
+        if (threadIdx.x < RFT_SPLIT - 1) {
+            if (ONCE) {
+                rft__await(READ, round);
+            }
+            send(part);
+        }
+        rft__await_cluster(RECEIVED, round);
     }
-    rft__await(READ, ONCE ? round : round ^ 1);
-    send(d, part, warpgroup);
-    rft__await_cluster(RECEIVED, round);
 }
 
 /* The next slab's sums to where the first one's were. */
@@ -296,7 +310,7 @@ RFT_FN void next_slab(float (*d)[REGISTERS]) {
 
 typedef struct unit {
     int token, column, valid, batch; /* of y */
-    int place;                       /* of the first float of part 0, as rft__stream_place */
+    int place;                       /* of the first float in a parcel */
 } unit;
 
 RFT_FN unit unit_of(int u, int tile, int slab, const work *w, const rft__cuda_args *a) {
@@ -309,7 +323,7 @@ RFT_FN unit unit_of(int u, int tile, int slab, const work *w, const rft__cuda_ar
     t.column = column_of(tile, w) + (RFT_GLU == 2 ? tile_row / 2 : tile_row);
     const int left = (RFT_GLU ? a->n / 2 : a->n) - t.column;
     t.valid = t.token >= a->m || tile_row >= RFT_BN / HALVES ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
-    t.place = rft__stream_place(0, token_group, slot, TOKEN_GROUPS, SLOTS) + row * 8 + u % 8;
+    t.place = rft__stream_place(token_group, slot, SLOTS) + row * 8 + u % 8;
     return t;
 }
 
@@ -319,14 +333,14 @@ RFT_FN void gather(const float *from, float *v) {
     for (int p = 0; p < RFT_SPLIT; p++) {
         RFT_UNROLL
         for (int i = 0; i < UNIT_ROWS; i++) {
-            const float part = from[rft__stream_place(p, 0, 0, TOKEN_GROUPS, SLOTS) + 8 * i];
+            const float part = from[p * (PARCEL_BYTES / 4) + 8 * i];
             v[i] = p ? v[i] + part : part;
         }
     }
 }
 
 RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o) {
-    const float *from = (const float *)(shared + PARTIALS) + t->place;
+    const float *from = (const float *)(shared + PARCELS) + t->place;
     float v[UNIT_ROWS], up[UNIT_ROWS] = {0};
     gather(from, v);
     if (RFT_GLU == 1) {
@@ -426,6 +440,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     if (!loads) {
         consume(&args, &w);
+    }
+    if (RFT_SPLIT > 1) {
+        rft__cluster_arrive_relaxed();
+        rft__cluster_wait(); /* a block that leaves must have been read by those to whom it sent */
     }
     (void)y_map;
 }
