@@ -13,7 +13,7 @@
 
 enum { CHUNKS, SLAB, ONCE /* options */ };
 enum { MAX_STAGES = 12, LEAST_STAGES = 3, MAX_SPLIT = 8 };
-enum { STAGE_BYTES = 16 << 10, PARCELS_BYTES = 18 << 10 };
+enum { STAGE_BYTES = 16 << 10, PARCELS_BYTES = 28 << 10, SLAB_TILE = 128 * 128 };
 enum { GPC_SMS = 18 /* of Hopper, at most; a cluster does not leave its GPC */ };
 
 /* Of one H200, fitted to graph launches back to back. */
@@ -101,10 +101,12 @@ static rft__cuda_config config_of(const rft__cuda_facts *f, const rft__problem *
     return c;
 }
 
-/* Each block has some steps of k and the last word on some rows. */
+/* Each block has some steps of k and the last word on some rows. Where sums stay in registers beside those that are finished, a
+ * thread has room for those of SLAB_TILE. */
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const rft__stream_share share = rft__stream_share_of(c->row->bn / 8, halves(p), c->split);
     return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block && rft__stream_owned(share, c->split - 1) > 0 &&
+           (c->option[ONCE] || c->row->bm * c->row->bn <= SLAB_TILE) &&
            (c->split == 1 || rft__ceil_div(p->w.k, stage_k(c)) >= 2 * c->split);
 }
 
@@ -121,6 +123,9 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         if (useful(f, p, &c)) {
             out[n++] = c;
         }
+    }
+    if (n == 0) {
+        snprintf(reason, RFT__CUDA_REASON, "has too few registers or too little shared memory for so many tiles");
     }
     return n;
 }

@@ -158,8 +158,9 @@ static void every_launch_covers_the_tiles(void **state) {
             f.sms = sms;
             for (int64_t n = 2; n <= 40000; n += n / 3 + 2) {
                 const rft__problem p = problem_of(n - n % 2, 4096, n % 3 + 1, (rft__glu)(n % 3));
+                reason[0] = 0;
                 const int count = rft__cuda_stream_sm90.configs(&f, &p, rows[r].bm, &rows[r], list, reason);
-                assert_true(count > 0);
+                assert_true(count > 0 || (rows[r].bm * rows[r].bn > 128 * 128 && strlen(reason) > 0));
                 for (int i = 0; i < count; i++) {
                     check_launch(&f, &p, &list[i]);
                     assert_true(rft__cuda_stream_sm90.seconds(&f, &p, rows[r].bm, &list[i]) > 0.0);
@@ -224,7 +225,6 @@ static const trial trials[] = {
     {6, 3, 4, 1, 0, 18, true, {.m = 81, .n = 180, .k = 392, .batch = 1, .glu = RFT__GLU_INTERLEAVED}},
     {7, 2, 3, 1, 24, 2, true, {.m = 41, .n = 300, .k = 264, .batch = 1}},
     {8, 2, 4, 1, 0, 18, true, {.m = 109, .n = 252, .k = 264, .batch = 1}},
-    {8, 1, 3, 1, 16, 1, true, {.m = 128, .n = 300, .k = 72, .batch = 1}},
 };
 
 static void run(const trial *t) {

@@ -339,24 +339,30 @@ RFT_FN void gather(const float *from, float *v) {
     }
 }
 
-RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o) {
+typedef struct outputs {
+    float v[UNIT_ROWS], up[UNIT_ROWS];
+} outputs;
+
+RFT_FN void sum(const unit *t, outputs *y) {
     const float *from = (const float *)(shared + PARCELS) + t->place;
-    float v[UNIT_ROWS], up[UNIT_ROWS] = {0};
-    gather(from, v);
+    gather(from, y->v);
     if (RFT_GLU == 1) {
-        gather(from + SHARE * RFT_STREAM_PITCH, up);
+        gather(from + SHARE * RFT_STREAM_PITCH, y->up);
     } else if (RFT_GLU == 2) {
         RFT_UNROLL
         for (int i = 0; i < UNIT_COLUMNS; i++) {
-            up[i] = v[2 * i + 1], v[i] = v[2 * i];
+            y->up[i] = y->v[2 * i + 1], y->v[i] = y->v[2 * i];
         }
     }
-    rft__epi_apply(a, t->batch, t->token, t->column, o, v, up, UNIT_COLUMNS, t->valid);
-    rft__store_span(a, t->batch, t->token, t->column, v, UNIT_COLUMNS, t->valid);
 }
 
 RFT_FN void fetch(const rft__cuda_args *a, const unit *t, rft__epi_operands *o) {
     rft__epi_fetch(a, t->batch, t->token, t->column, UNIT_COLUMNS, t->valid, o);
+}
+
+RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o, outputs *y) {
+    rft__epi_apply(a, t->batch, t->token, t->column, o, y->v, y->up, UNIT_COLUMNS, t->valid);
+    rft__store_span(a, t->batch, t->token, t->column, y->v, UNIT_COLUMNS, t->valid);
 }
 
 RFT_FN void fetch_first(const rft__cuda_args *a, const unit *t, rft__epi_operands *o) {
@@ -365,17 +371,25 @@ RFT_FN void fetch_first(const rft__cuda_args *a, const unit *t, rft__epi_operand
     }
 }
 
-/* The sums of one slab, whose first operands are here: finished and stored. A later unit's operands are fetched while the unit
- * before is stored. */
+/* The sums of one slab, whose first operands are here: finished and stored. A later unit's operands and sums are on their way
+ * while the unit before is stored. */
 RFT_FN void finish_slab(const rft__cuda_args *a, const work *w, int tile, int slab, unit *t, rft__epi_operands *o) {
+    outputs y;
+    if (threadIdx.x < UNITS) {
+        sum(t, &y);
+    }
 #pragma unroll 1
-    for (int u = (int)threadIdx.x; u < UNITS;) {
-        finish(a, t, o);
-        u += CONSUMER_THREADS;
-        if (u < UNITS) {
-            *t = unit_of(u, tile, slab, w, a);
+    for (int u = (int)threadIdx.x; u < UNITS; u += CONSUMER_THREADS) {
+        const int after = u + CONSUMER_THREADS;
+        const unit now = *t;
+        const rft__epi_operands operands = *o;
+        outputs ready = y;
+        if (after < UNITS) {
+            *t = unit_of(after, tile, slab, w, a);
             fetch(a, t, o);
+            sum(t, &y);
         }
+        finish(a, &now, &operands, &ready);
     }
 }
 
