@@ -409,7 +409,7 @@ static bool gaps_intact(const block *y) {
 
 static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace"};
-    char text[128];
+    char text[192];
     snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
     return fail(a, CHECK_WRONG, text);
 }
