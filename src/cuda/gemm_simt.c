@@ -7,7 +7,7 @@
  */
 #include "cuda/gemm_common.h"
 
-enum { QUAD = 4 };
+enum { QUAD = 4, PAD = 4 };
 enum { ALIGNED, UNROLLED, DEPTH }; /* options: quads are one load; k of a loop body; how many times bk a step takes */
 
 static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
@@ -16,6 +16,11 @@ static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their st
 static int each(const rft__cuda_row *r) {
     const int area = r->bm * r->bn, of_all = area / (32 * r->warps), least = area >= 64 * 64 ? 64 : 32;
     return of_all > least ? of_all : least;
+}
+
+/* Two steps of both operands as f32, in rows of 4 floats more. */
+static int shared_bytes(const rft__cuda_config *c) {
+    return 2 * c->row->bk * c->option[DEPTH] * (c->row->bm + c->row->bn + 2 * PAD) * (int)sizeof(float);
 }
 
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
@@ -31,16 +36,19 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
                    char reason[RFT__CUDA_REASON]) {
     (void)f, (void)m, (void)reason;
     const bool large = row->bm * row->bn >= 128 * 128;
-    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, large ? 4 : 8, 1}};
+    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, 8, 1}};
     int n = 0;
     if (rft__cuda_halves_aligned(p, QUAD * rft__cuda_size(p->w.elem))) {
         out[n] = any;
         out[n++].option[ALIGNED] = 1;
     }
     out[n++] = any;
-    for (int unroll = 2; n >= 2 && unroll <= 8 && large; unroll *= 4) {
-        out[n] = out[0];
-        out[n++].option[UNROLLED] = unroll;
+    for (int depth = 1; depth <= 2 && large; depth++) {
+        for (int unroll = 8; unroll <= 8 * depth; unroll *= 2) {
+            out[n] = out[0];
+            out[n].option[DEPTH] = depth;
+            out[n++].option[UNROLLED] = unroll;
+        }
     }
     return n;
 }
@@ -61,6 +69,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = 1,
+                            .shared = (unsigned)shared_bytes(c),
                             .number = {(int)t.m, (int)t.n, rft__cuda_raster(c->row, t, (int64_t)f->sms * resident(c->row))}};
 }
 

@@ -46,10 +46,21 @@ static const rft__cuda_row rows[] = {
     {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 64, 8, 80, 1, 0},
 };
 
+static const rft__cuda_facts hopper = {.arch = 90, .sms = 132, .shared_block = 232448, .shared_sm = 233472};
+
+/* With the first config for operands like these. */
 static void run(const rft__cuda_row *r, product p, int aligned) {
-    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .option = {aligned, 4, 1}};
+    rft__cuda_config c[RFT__CUDA_CONFIGS];
+    char reason[RFT__CUDA_REASON];
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
-    emulate_product(&rft__cuda_gemm_simt, &p, &c, r->name);
+    const rft__problem q = emulate_problem(&p);
+    const int n = rft__cuda_gemm_simt.configs(&hopper, &q, p.m, r, c, reason);
+    int i = 0;
+    while (i < n && c[i].option[0] != aligned) {
+        i++;
+    }
+    assert_true(i < n);
+    emulate_product(&rft__cuda_gemm_simt, &p, &c[i], r->name);
 }
 
 static void every_order_and_edge(void **state) {

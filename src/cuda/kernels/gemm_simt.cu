@@ -51,6 +51,15 @@
 #define X_PITCH (RFT_BM + 4)
 #define W_PITCH (RFT_BN + 4)
 
+#if X_QUADS < 1 || W_QUADS < 1
+#error "more threads than quads in a step"
+#endif
+
+extern __shared__ __align__(16) unsigned char shared_bytes[]; /* two steps of x, then two of w */
+
+RFT_FN float *x_tile(int step) { return (float *)shared_bytes + step * (BK * X_PITCH); }
+RFT_FN float *w_tile(int step) { return (float *)shared_bytes + 2 * BK * X_PITCH + step * (BK * W_PITCH); }
+
 typedef struct quad { /* 4 neighbours in memory, as stored */
     unsigned word[4];
 } quad;
@@ -226,7 +235,6 @@ RFT_FN void teams_add(float (*sum)[TN], float *room, int team) {
 
 /* The product of one tile and batch, in the threads of team 0. r0, c0: the thread's first row and column in the tile. */
 RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0, int team) {
-    static __shared__ __align__(16) float x_tile[2][BK * X_PITCH], w_tile[2][BK * W_PITCH];
     const int steps = (a->k + BK - 1) / BK, x_at = team * PART * X_PITCH + r0, w_at = team * PART * W_PITCH + c0;
     float x[2][TM], w[2][TN];
     if (steps == 0) {
@@ -235,11 +243,11 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
     side_fetch(xs, X_SIDE, a->ldx, 0, a->k);
     side_fetch(ws, W_SIDE, a->ldw, 0, a->k);
     __syncthreads(); /* the batch before may still be read */
-    side_store(xs, X_SIDE, x_tile[0]);
-    side_store(ws, W_SIDE, w_tile[0]);
+    side_store(xs, X_SIDE, x_tile(0));
+    side_store(ws, W_SIDE, w_tile(0));
     __syncthreads();
-    operand_load(x[0], x_tile[0] + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-    operand_load(w[0], w_tile[0] + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+    operand_load(x[0], x_tile(0) + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+    operand_load(w[0], w_tile(0) + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
         const int more = step + 1 < steps;
@@ -257,18 +265,18 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
                     here = 1 - here;
                     next = 0;
                     if (more) {
-                        side_store(xs, X_SIDE, x_tile[here]);
-                        side_store(ws, W_SIDE, w_tile[here]);
+                        side_store(xs, X_SIDE, x_tile(here));
+                        side_store(ws, W_SIDE, w_tile(here));
                         __syncthreads();
                     }
                 }
-                operand_load(x[(k + 1) % 2], x_tile[here] + next * X_PITCH + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-                operand_load(w[(k + 1) % 2], w_tile[here] + next * W_PITCH + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+                operand_load(x[(k + 1) % 2], x_tile(here) + next * X_PITCH + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+                operand_load(w[(k + 1) % 2], w_tile(here) + next * W_PITCH + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
                 multiply(sum, x[k % 2], w[k % 2]);
             }
         }
     }
-    teams_add(sum, w_tile[0], team);
+    teams_add(sum, w_tile(0), team);
 }
 
 /* The rows of a thread, one after the other at the place of the first: so the epilogue is in the text once. */
