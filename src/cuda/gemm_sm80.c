@@ -11,13 +11,13 @@
 enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn */
 enum {
     MOST_STAGES = 8,
-    BIG_STAGES = 4,
     FEW_STAGES = 3,
     PART_ROWS = 16,
     PART_PAD = 8,
     SYSTEM_SHARED = 1024,
     LINE = 128,
-    BIG_WARP = 64 * 64
+    BIG_WARP = 64 * 64,
+    LARGE = 128 * 128
 };
 
 static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
@@ -37,40 +37,47 @@ static int resident(const rft__cuda_row *r) {
     return 65536 / (registers * 32 * r->warps);
 }
 
-/* Stages that each of the resident blocks may have. */
-static int stages_beside(const rft__cuda_facts *f, const rft__cuda_row *r, int depth) {
-    return (int)rft__min(f->shared_sm / resident(r) - SYSTEM_SHARED, f->shared_block) / stage_bytes(r, depth);
+/* Those that a grid gives it. */
+static int beside(const rft__cuda_facts *f, const rft__cuda_row *r, int64_t tiles) {
+    return (int)rft__min(resident(r), rft__ceil_div(tiles, f->sms));
 }
 
-/* Rows of whole lines of k in a stage, where enough of such stages fit. */
-static int depth_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
-    return r->bk * rft__cuda_size(r->x) < LINE && stages_beside(f, r, 2) >= FEW_STAGES ? 2 : 1;
+/* Bytes of shared memory for each of `blocks` on an SM. */
+static int room(const rft__cuda_facts *f, int blocks) {
+    return (int)rft__min(f->shared_sm / blocks - SYSTEM_SHARED, f->shared_block);
 }
 
-/* As many as all resident blocks may have, else as one may have; small tiles need more bytes on their way. */
-static int stages_of(const rft__cuda_facts *f, const rft__cuda_row *r, int depth) {
-    const int most = r->bm >= 64 ? BIG_STAGES : MOST_STAGES, beside = stages_beside(f, r, depth);
-    return (int)rft__min(beside >= FEW_STAGES ? beside : f->shared_block / stage_bytes(r, depth), most);
+/* Depth and stages of a ring in so many bytes: rows of whole lines of k where enough of such stages fit. */
+static rft__cuda_config ring_in(const rft__cuda_row *r, int bytes) {
+    const int deep = bytes / stage_bytes(r, 2), lines = r->bk * rft__cuda_size(r->x) < LINE && deep >= FEW_STAGES;
+    const int stages = lines ? deep : bytes / stage_bytes(r, 1);
+    return (rft__cuda_config){.row = r,
+                              .split = 1,
+                              .cluster = 1,
+                              .stages = (int)rft__min(stages, MOST_STAGES),
+                              .option[DEPTH] = lines ? 2 : 1};
 }
 
-/* Blocks that take tiles in turn run on from one to the next: an SM has a set of them for good. k must fill the ring, and shared
- * memory hold three stages and the sums. */
-static int stages_of_turns(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r, int depth) {
-    const int room = (int)rft__min(f->shared_sm / resident(r) - SYSTEM_SHARED, f->shared_block) - out_bytes(r);
-    const int stages = (int)rft__min(room / stage_bytes(r, depth), MOST_STAGES);
-    return stages >= FEW_STAGES && p->w.k >= (int64_t)stages * r->bk * depth ? stages : 0;
+/* Blocks of large tiles take them in turn: the ring runs on from one to the next, whose loads hide the way out of the last. That
+ * needs room for the sums beside three stages, and a k that fills the ring. */
+static rft__cuda_config ring_of(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *r) {
+    rft__cuda_config c = ring_in(r, room(f, resident(r)) - out_bytes(r));
+    c.option[TURNS] = 1;
+    if (r->bm * r->bn >= LARGE && c.stages >= FEW_STAGES && p->w.k >= (int64_t)c.stages * r->bk * c.option[DEPTH]) {
+        return c;
+    }
+    c = ring_in(r, room(f, beside(f, r, rft__cuda_tiles(p, r, m).count)));
+    return c.stages >= FEW_STAGES ? c : ring_in(r, f->shared_block);
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
-    (void)m;
-    const int depth = depth_of(f, row), size = rft__cuda_size(p->x);
-    const int turns = resident(row) == 1 ? stages_of_turns(f, p, row, depth) : 0;
-    const int stages = turns ? turns : stages_of(f, row, depth);
+    const rft__cuda_config ring = ring_of(f, p, m, row);
+    const int size = rft__cuda_size(p->x);
     int n = 0;
-    if (stages < 2) {
-        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d",
-                 2 * stage_bytes(row, depth), f->shared_block);
+    if (ring.stages < 2) {
+        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, 1),
+                 f->shared_block);
         return 0;
     }
     if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
@@ -79,19 +86,8 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
-            out[n++] =
-                (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = stages, .option = {align, depth, turns != 0}};
-        }
-    }
-    for (int d = 1; d <= 2 && row->bm * row->bn >= 128 * 128; d++) {
-        const int ring = stages_of_turns(f, p, row, d);
-        if (ring != 0) {
-            out[n++] = (rft__cuda_config){.row = row, .split = 1, .cluster = 1, .stages = ring, .option = {16, d, 1}};
-        }
-        const int plain = stages_beside(f, row, d);
-        if (plain >= 2) {
-            out[n++] = (rft__cuda_config){
-                .row = row, .split = 1, .cluster = 1, .stages = (int)rft__min(plain, MOST_STAGES), .option = {16, d, 0}};
+            out[n] = ring;
+            out[n++].option[ALIGNMENT] = align;
         }
     }
     return n;
