@@ -3,7 +3,8 @@
  * epilogue.cuh - the epilogue list of config.h (RFT_EPI) applied to accumulators, and the store of y. The expressions are those
  * of epi_ops.def, so a CPU gives the same bits for the same accumulators. Called by every kernel behind rft__pdl_wait; m exists,
  * and of a span's `count` columns n, n + 1, ... the first `valid` do: nothing is read or written for the others, nor at all where
- * valid <= 0. count is a constant: 1, 2, 4 or 8.
+ * valid <= 0. count is a constant: 1, 2, 4 or 8. valid may be larger: a clamp to 0..count that is then compared with count is one
+ * VIMNMX.RELU to ptxas 13.0, and the predicate it takes from it is not the comparison.
  *
  * n counts columns of y. Where a gated unit closes the product (RFT_GLU), v holds gate columns and up their up columns; ops
  * before that op see both, with the operand's columns of the product itself.
@@ -61,7 +62,7 @@ typedef struct rft__epi_operands {
 
 RFT_FN bool rft__vectors_fit(const char *p, int bytes, const rft__span *s) {
     const unsigned long long align = bytes < 16 ? bytes : 16;
-    return bytes >= 4 && s->valid == s->count && ((unsigned long long)p & (align - 1)) == 0;
+    return bytes >= 4 && s->valid >= s->count && ((unsigned long long)p & (align - 1)) == 0;
 }
 
 RFT_FN void rft__read_words(const char *p, int words, unsigned *word) {

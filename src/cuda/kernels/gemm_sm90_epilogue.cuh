@@ -106,11 +106,8 @@ RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[R
     }
 }
 
-/* How many of the 8 columns from `column` on there are. */
-RFT_FN int columns_left(const rft__cuda_args *a, int column) {
-    const int left = (RFT_GLU ? a->n / 2 : a->n) - column;
-    return left < 0 ? 0 : left < RFT_SPAN ? left : RFT_SPAN;
-}
+/* Columns of y from `column` on; none where negative. */
+RFT_FN int columns_left(const rft__cuda_args *a, int column) { return (RFT_GLU ? a->n / 2 : a->n) - column; }
 
 RFT_FN void fetch_span(const rft__cuda_args *a, const spot *at, int i, rft__epi_operands *o) {
     const int lane = threadIdx.x % 32, column = at->n + rft__chunk_span(lane, SPANS_ROW) * RFT_SPAN;
@@ -233,17 +230,17 @@ RFT_FN void stage_words(const unsigned *v, unsigned to) {
     }
 }
 
-/* 8 columns of y, of which `left` exist. */
+/* 8 columns of y, from where on `left` exist. */
 RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 w, int left) {
     const unsigned word[4] = {w.x, w.y, w.z, w.w};
-    const rft__span s = rft__span_of(a, batch, m, n, RFT_SPAN, left < RFT_SPAN ? left : RFT_SPAN);
+    const rft__span s = rft__span_of(a, batch, m, n, RFT_SPAN, left);
     rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
 }
 
 RFT_FN void deliver_chunk(const rft__cuda_args *a, const parcel *from, int chunk, char *staged) {
     const int lane = threadIdx.x % 32;
     const spot at = parcel_spot(&from->at, chunk);
-    const int n = at.n + lane % 8 * 8, left = (RFT_GLU ? a->n / 2 : a->n) - n;
+    const int n = at.n + lane % 8 * 8, left = columns_left(a, n);
     stage_words(from->word + 16 * chunk, rft__shared(staged));
     __syncwarp();
     RFT_UNROLL
