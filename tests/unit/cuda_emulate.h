@@ -39,8 +39,9 @@ typedef struct product { /* what a test asks for */
     rft_type x, w, y;
     bool x_mn, w_mn;
     rft__glu glu;
-    int pad;    /* elements between rows beyond their length */
-    int offset; /* elements by which x and w are off their alignment */
+    int64_t m_max; /* of the plan, where more than m */
+    int pad;       /* elements between rows beyond their length */
+    int offset;    /* elements by which x and w are off their alignment */
 } product;
 
 static const char emulate_headers[] = "#define RFT_KERNEL_NAME %s\n"
@@ -217,7 +218,7 @@ static rft__problem emulate_problem(const product *p) {
                       .y = p->y,
                       .x_order = p->x_mn ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS,
                       .m_min = 1,
-                      .m_max = p->m,
+                      .m_max = p->m_max > p->m ? p->m_max : p->m,
                       .batch = p->batch,
                       .alpha = 1,
                       .w_dynamic = true};

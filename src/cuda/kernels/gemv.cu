@@ -9,24 +9,33 @@
  *     row n + 2 |  line  |  line  |           cut into PARTS runs of lines. A block stays for the whole run, one on an SM, and
  *     row n + 3 |  line  |  line  |           its groups take unit = slot, slot + slots, ...
  *
- * In flight   a ring of STAGES steps a warp, that of the units to come as well: 8 warps * 3 stages * 4 rows * 2 lines * 512 B =
- *             96 KB on an SM, where an H200 needs 40 (4.3 TB/s / 132 SMs * 1.2 us). A ring is private to its warp, which waits
- *             for its bytes and for nothing else: no barrier of the block is in the loop.
- * Launch      the ring is filled before the dependency wait. A block takes less than half of an SM, and its last warp that
- *             asks for its last bytes lets the next kernel start: early enough to hide that kernel's start, late enough
- *             that its ring fills while this one drains and memory never idles.
- * x           is read anew for each unit, 16 bytes a lane, before the wait for W: from L1 but for the first time, so there is
- *             no copy in shared memory, no conversion pass and no limit on k.
+ * In flight   a ring of STAGES steps a warp, that of the units to come as well: 8 warps * 2 stages * 8 rows * 512 B = 64 KB on
+ *             an SM, where an H200 needs 40 (4.3 TB/s / 132 SMs * 1.2 us). A ring is private to its warp, which waits for its
+ *             bytes and for nothing else: no barrier of the block is in the loop.
+ * Launch      the next kernel may start at once: its blocks fill their rings, all before they wait for this one, while this one
+ *             drains. 64 KB and 85 registers let three kernels in a row stay on an SM. So memory never idles between launches;
+ *             a trigger after a block's last request made every product slower, by up to 1.6 times.
+ * x           is read anew for each unit, 16 bytes a lane, a step ahead: from L1, of which 28 KB remain, else from L2. There is
+ *             no copy in shared memory, no conversion pass and no limit on k. Without the step ahead 4 rows took 1.1 to 1.16
+ *             times as long.
  * Order       a lane sums its chunks in ascending k, lanes meet in a butterfly of fixed shape, parts in ascending order: the
  *             bits of a row depend on n, k, types and the config's parts and feed alone; not on the rows beside it.
  *
- * SASS (sm_90a, bf16, bulk, ROWS 4; a step of LINES 2, or 1 above M = 4), of 440 issue slots that the roof leaves for 2 KB:
- *     M                     1    2    4    8
- *     registers            48   64  108  128     of 128; no spills
- *     instructions a 2 KB 163  198  289  529     of which FFMA 32 M; 8 shared loads of 16 bytes for W, 1 global one a line
- *                                                and row for x; widening bf16 is one SHL or LOP3 an element
- * So M = 8 is bound by issue on an H200 (1.2 to 1.4 times the roof), though not on an A100 or RTX 4090; kernels with tensor
- * cores are the better ones there.
+ * SASS (sm_90a, bulk; a step of 4 KB, ROWS 8, or above M = 4 two of 2 KB, ROWS 4), of 880 issue slots that the roof leaves:
+ *     M                            1    2    4    8
+ *     registers       bf16, f16   56   71  109  128     of 128; no spills
+ *                     f32         62   76   96  127
+ *     instructions    bf16, f16  300  386  548 1038     FFMA: 64 M; widening is one SHL, LOP3 or HADD2 an element
+ *                     f32        196  242  308  672     FFMA: 32 M
+ *
+ * One H200, 2026-11-29, launches in a graph, weights cold; microseconds. cuBLASLt bf16 M = 1: 12.6, 12.3, 54.8 at best.
+ *     M                            1     2     4     8
+ *     2112 x 7168     bf16       8.1   8.2   8.6  14.3
+ *     4096 x 4096     bf16       8.3   8.9   9.3  16.3
+ *     28672 x 4096    bf16      53.3  53.5  57.3   105      4.41 TB/s at M = 1
+ *     28672 x 4096    f32        105   107   110   142
+ * M = 8 of 16-bit types is bound by issue; of f32, by x: 128 KB a unit from L2. Kernels with tensor cores are the better ones
+ * there. Scalar x costs 1 % at M = 1 and 1.7 times at M = 8; single elements of W, 4 times.
  */
 #include "config.h"
 
@@ -35,7 +44,7 @@
 
 enum {
     LANES = 32,
-    M = RFT_M ? RFT_M : 8, /* rows of x compiled in */
+    M = RFT_GEMV_M, /* rows of x compiled in; RFT_M 0: those from args.m on do not exist */
     X_SIZE = RFT_X_TYPE == 1 ? 4 : 2,
     W_SIZE = RFT_W_TYPE == 1 ? 4 : 2
 };

@@ -2,13 +2,12 @@
  *
  * gemv_feed.cuh - how W comes to the lanes of one warp: a ring of steps, each a line or more of ROWS rows. One of
  *     ELEMENT     single elements in registers: any pointer and stride
- *     REGISTERS   16 bytes a lane in registers
  *     ASYNC       16 bytes a lane into shared memory, copied by the lane that will read them
  *     BULK        whole lines into shared memory, copied by the copy engine, counted by one barrier a stage
  * Included by gemv_rows.cuh. A turn is feed_await, feed_take for each chunk, then feed_issue into the same stage. All lanes of
  * a warp call each function together. A row that does not exist is not read; what feed_take gives for it is undefined.
  */
-enum { FEED_ELEMENT, FEED_REGISTERS, FEED_ASYNC, FEED_BULK };
+enum { FEED_ELEMENT, FEED_ASYNC, FEED_BULK };
 
 enum {
     FEED = RFT_GEMV_FEED,
@@ -64,7 +63,7 @@ RFT_FN long long row_offset(const feed *f, int row) { return row % COLUMNS * f->
 
 RFT_FN bool row_exists(const cursor *c, int row) { return row % COLUMNS < c->columns; }
 
-#if RFT_GEMV_FEED == 3
+#if RFT_GEMV_FEED == 2
 
 RFT_FN void feed_start(feed *f) {
     if (f->lane < STAGES) {
@@ -112,7 +111,7 @@ RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     }
 }
 
-#elif RFT_GEMV_FEED == 2
+#elif RFT_GEMV_FEED == 1
 
 RFT_FN void feed_start(const feed *f) { (void)f; }
 
@@ -138,24 +137,12 @@ RFT_FN void feed_start(const feed *f) { (void)f; }
 
 RFT_FN void feed_await(const feed *f, int stage) { (void)f, (void)stage; }
 
-RFT_FN chunk load_chunk(const char *from, unsigned long long policy) {
-    chunk c;
-#if RFT_GEMV_FEED == 1
-    const uint4 v = rft__load16_policy(from, policy);
-    c.word[0] = v.x, c.word[1] = v.y, c.word[2] = v.z, c.word[3] = v.w;
-#else
-    (void)policy;
-    c.word[0] = w_element(from);
-#endif
-    return c;
-}
-
 RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     RFT_UNROLL
     for (int i = 0; i < ROWS * LINES; i++) {
         const int row = i / LINES, line = i % LINES, chunk = line * LANES + f->lane;
         if (row_exists(c, row) && c->chunk + chunk < f->end) {
-            f->held[stage][line][row] = load_chunk(c->at + row_offset(f, row) + chunk * CHUNK_BYTES, f->policy);
+            f->held[stage][line][row].word[0] = w_element(c->at + row_offset(f, row) + chunk * CHUNK_BYTES);
         }
     }
 }

@@ -2,7 +2,7 @@
  *
  * gemv_rows.cuh - gemv.cu for a W of K-contiguous rows: the walk of a warp over its units, the sums, their reduction.
  * Shared memory of a block: rings of all warps, their barriers, partial sums of the parts, twice, so that a unit's are read
- * while the next one's are written; last the count of warps that have bytes to ask for.
+ * while the next one's are written.
  */
 #include "gemv_feed.cuh"
 
@@ -15,8 +15,9 @@ enum {
     END_SPACING = PARTS > 1 ? 1 : SPACING, /* and when the parts have met */
     OPERANDS_EARLY = M <= 4 && RFT_EPI_COUNT <= 4, /* the epilogue's, read before the sums: they stay in registers */
     X_BYTES = CHUNK * X_SIZE,
-    RESIDENT = RFT_HOPPER || !IN_SHARED ? 2 : 1, /* blocks that registers leave room for: this kernel's and its successor's */
-    PARTIAL_SUMS = PARTS > 1 ? GROUPS * 2 * PARTS * SUMS : 0
+    X_AHEAD = IN_SHARED && LINES * M * X_BYTES <= (W_SIZE == 4 ? 128 : 112), /* where registers have room for two steps of x */
+    /* blocks that registers leave room for: this kernel's and its successor's */
+    RESIDENT = (RFT_HOPPER || !IN_SHARED) && (M <= 4 || !RFT_BATCHED) ? 2 : 1
 };
 
 typedef struct x_chunk {
@@ -29,7 +30,6 @@ typedef struct walk { /* of one warp; the same in all lanes */
     int first;                   /* chunk of this part; its steps a unit: */
     int steps;
     unit_index slot, slots, units;
-    int *asking;                 /* warps of the block that have bytes to ask for */
 } walk;
 
 typedef struct place { /* of a unit */
@@ -58,16 +58,6 @@ RFT_FN void cursor_enter(const walk *w, cursor *c) {
     c->columns = columns_of(w->args) - p.column;
 }
 
-/* The last warp of a block that has nothing more to ask for lets the next kernel start. */
-RFT_FN void last_asked(const walk *w) {
-#if RFT_GEMV_LATE
-    if (rft__elect() && atomicSub(w->asking, 1) == 1) {
-        rft__pdl_launch();
-    }
-#endif
-    (void)w;
-}
-
 RFT_FN void cursor_advance(const walk *w, cursor *c) {
     c->at += LINES * LINE_BYTES;
     c->chunk += STEP_CHUNKS;
@@ -85,22 +75,8 @@ RFT_FN void refill(const walk *w, feed *f, int stage, cursor *c) {
     if (c->unit < w->units) {
         feed_issue(f, stage, c);
         cursor_advance(w, c);
-        if (c->unit >= w->units) {
-            last_asked(w);
-        }
     }
     feed_commit();
-}
-
-/* Asks the L2 for what follows the ring in the rows of this unit. */
-RFT_FN void prefetch(const feed *f, const walk *w, const cursor *c) {
-#if RFT_GEMV_L2 && RFT_GEMV_FEED == 3
-    const int bytes = min((f->end - c->chunk) * CHUNK_BYTES, RFT_GEMV_L2);
-    if (c->unit < w->units && bytes > 0 && f->lane < ROWS && row_exists(c, f->lane)) {
-        rft__bulk_prefetch(c->at + row_offset(f, f->lane), bytes);
-    }
-#endif
-    (void)f, (void)w, (void)c;
 }
 
 /* ---- x ---- */
@@ -108,7 +84,7 @@ RFT_FN void prefetch(const feed *f, const walk *w, const cursor *c) {
 RFT_FN x_chunk x_load(x_place p, int m, int chunk) {
     const char *const from = p.x + m * p.row + (long long)chunk * CHUNK * p.next;
     x_chunk c;
-#if RFT_GEMV_X16
+#if RFT_GEMV_X_VECTORS
     RFT_UNROLL
     for (int i = 0; i < X_BYTES / 16; i++) {
         const uint4 v = rft__load16(from + 16 * i);
@@ -159,18 +135,33 @@ RFT_FN void multiply(const chunk *w, const x_chunk *x, float *sum) {
     }
 }
 
-/* One step: x is asked for first, so that both latencies pass together. */
-RFT_FN void turn(const walk *w, const feed *f, int stage, int step, x_place xp, float *sum) {
+typedef struct x_step {
+    x_chunk chunk[LINES][M];
+} x_step;
+
+/* x of one step of the part; chunks beyond it stay as they are. */
+RFT_FN void load_x(const walk *w, const feed *f, int step, x_place xp, x_step *x) {
     const int first = w->first + step * STEP_CHUNKS + f->lane;
-    x_chunk x[LINES][M];
     RFT_UNROLL
     for (int line = 0; line < LINES; line++) {
         RFT_UNROLL
         for (int m = 0; m < M; m++) {
             if (first + line * LANES < f->end && (RFT_M || m < w->m)) {
-                x[line][m] = x_load(xp, m, first + line * LANES);
+                x->chunk[line][m] = x_load(xp, m, first + line * LANES);
             }
         }
+    }
+}
+
+/* One step: x is asked for first, its own or the next one's, so that both latencies pass together. */
+RFT_FN void turn(const walk *w, const feed *f, int stage, int step, x_place xp, x_step *ahead, float *sum) {
+    const int first = w->first + step * STEP_CHUNKS + f->lane;
+    x_step x;
+    if (X_AHEAD) {
+        x = *ahead;
+        load_x(w, f, step + 1, xp, ahead);
+    } else {
+        load_x(w, f, step, xp, &x);
     }
     feed_await(f, stage);
     RFT_UNROLL
@@ -181,7 +172,7 @@ RFT_FN void turn(const walk *w, const feed *f, int stage, int step, x_place xp, 
             for (int r = 0; r < ROWS; r++) {
                 rows[r] = feed_take(f, stage, line, r);
             }
-            multiply(rows, x[line], sum);
+            multiply(rows, x.chunk[line], sum);
         }
     }
 }
@@ -286,7 +277,7 @@ RFT_FN void finish_parts(const walk *w, target *t, int lane, int count, float v,
 
 /* ---- the kernel ---- */
 
-RFT_FN walk walk_of(const rft__cuda_args *a, int warp, int *asking) {
+RFT_FN walk walk_of(const rft__cuda_args *a, int warp) {
     const int lines = (a->k / CHUNK + LANES - 1) / LANES, part = warp % PARTS, group = warp / PARTS;
     const int begin = (int)((long long)lines * part / PARTS), end = (int)((long long)lines * (part + 1) / PARTS);
     const int steps = (end - begin + LINES - 1) / LINES;
@@ -298,8 +289,7 @@ RFT_FN walk walk_of(const rft__cuda_args *a, int warp, int *asking) {
                     (steps + TURNS - 1) / TURNS * TURNS,
                     (unit_index)group * gridDim.x + blockIdx.x,
                     (unit_index)GROUPS * gridDim.x,
-                    (unit_index)a->number[0] * (RFT_BATCHED ? a->batch : 1),
-                    asking};
+                    (unit_index)a->number[0] * (RFT_BATCHED ? a->batch : 1)};
     return w;
 }
 
@@ -318,23 +308,11 @@ RFT_FN feed feed_of(const rft__cuda_args *a, const walk *w, int warp, char *shar
     return f;
 }
 
-/* Counts the warps that will ask: those of the block's groups that have a unit. */
-RFT_FN void count_asking(const walk *w) {
-    if (RFT_GEMV_LATE) {
-        if (threadIdx.x == 0) {
-            const unit_index groups = (w->units - blockIdx.x + gridDim.x - 1) / gridDim.x;
-            *w->asking = PARTS * (int)min(groups, (unit_index)GROUPS);
-        }
-        __syncthreads();
-    }
-}
-
 RFT_FN void fill_ring(const walk *w, feed *f, cursor *c) {
-    _Pragma("unroll (RFT_GEMV_FEED >= 2 ? 1 : RFT_STAGES)")
+    _Pragma("unroll (RFT_GEMV_FEED >= 1 ? 1 : RFT_STAGES)")
     for (int i = 0; i < STAGES; i++) {
         refill(w, f, i, c);
     }
-    prefetch(f, w, c);
 }
 
 RFT_FN void run(const rft__cuda_args *a) {
@@ -342,14 +320,11 @@ RFT_FN void run(const rft__cuda_args *a) {
     char *const shared = (char *)shared_bytes;
     const int warp = __shfl_sync(~0u, threadIdx.x / LANES, 0);
     float *const partial = (float *)(shared + RFT_WARPS * (RING_BYTES + BARRIER_BYTES));
-    const walk w = walk_of(a, warp, (int *)(partial + PARTIAL_SUMS));
+    const walk w = walk_of(a, warp);
     feed f = feed_of(a, &w, warp, shared);
     cursor next = {0, w.steps > 0 ? w.slot : w.units, 0, 0, 0};
-    if (!RFT_GEMV_LATE) {
-        rft__pdl_launch();
-    }
+    rft__pdl_launch();
     feed_start(&f);
-    count_asking(&w);
     if (next.unit < w.units) {
         cursor_enter(&w, &next);
     }
@@ -366,11 +341,15 @@ RFT_FN void run(const rft__cuda_args *a) {
         const x_place xp = x_of(a, p.batch);
         target t = target_of(&w, p, f.lane, count);
         float sum[SUMS] = {0};
+        x_step ahead;
+        if (X_AHEAD) {
+            load_x(&w, &f, 0, xp, &ahead);
+        }
         _Pragma("unroll 1")
         for (int step = 0; step < w.steps; step += TURNS) {
             RFT_UNROLL
             for (int i = 0; i < TURNS; i++) {
-                turn(&w, &f, stage + i, step + i, xp, sum);
+                turn(&w, &f, stage + i, step + i, xp, &ahead, sum);
                 refill(&w, &f, stage + i, &next);
             }
             stage = IN_SHARED && stage + 1 < STAGES ? stage + 1 : 0;
