@@ -248,7 +248,7 @@ static int files_in(const char *path, const char *end) {
 static void damaged_entries_are_compiled_again(void **state) {
     (void)state;
     need_nvrtc();
-    char command[PATH_MAX];
+    char command[PATH_MAX + 128];
     rft__jit *jit = make_jit(&tiny_source, in_folder("damage"), quiet);
     assert_true(second_is_cached(jit, "#define SCALE 1.0f\n"));
     static const char *const harms[] = {"truncate -s 100", "truncate -s 0", "sed -i s/ELF/FLE/", "cp /bin/true"};
