@@ -58,16 +58,22 @@ static rft__cuda_config ring_in(const rft__cuda_row *r, int bytes) {
                               .option[DEPTH] = lines ? 2 : 1};
 }
 
+/* No more stages than k fills but for one. */
+static rft__cuda_config cut_to(rft__cuda_config c, int64_t k) {
+    c.stages = (int)rft__min(c.stages, rft__max(2, rft__ceil_div(k, c.row->bk * c.option[DEPTH]) + 1));
+    return c;
+}
+
 /* Blocks of large tiles take them in turn: the ring runs on from one to the next, whose loads hide the way out of the last. That
- * needs room for the sums beside three stages, and a k that fills the ring. */
+ * needs room for the sums beside three stages. */
 static rft__cuda_config ring_of(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *r) {
     rft__cuda_config c = ring_in(r, room(f, resident(r)) - out_bytes(r));
     c.option[TURNS] = 1;
-    if (r->bm * r->bn >= LARGE && c.stages >= FEW_STAGES && p->w.k >= (int64_t)c.stages * r->bk * c.option[DEPTH]) {
-        return c;
+    if (r->bm * r->bn < LARGE || c.stages < FEW_STAGES) {
+        c = ring_in(r, room(f, beside(f, r, rft__cuda_tiles(p, r, m).count)));
+        c = c.stages >= FEW_STAGES ? c : ring_in(r, f->shared_block);
     }
-    c = ring_in(r, room(f, beside(f, r, rft__cuda_tiles(p, r, m).count)));
-    return c.stages >= FEW_STAGES ? c : ring_in(r, f->shared_block);
+    return cut_to(c, p->w.k);
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,

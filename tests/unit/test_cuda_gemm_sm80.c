@@ -255,6 +255,20 @@ static void blocks_take_tiles_in_turn(void **state) {
     run_turns(&rows[ROWS - 2], (product){.m = 129, .n = 3 * 256 - 40, .k = 131, .batch = 1}, 16, 1);
 }
 
+/* Large tiles as a device would run them, when k is less than rings are long. */
+static void little_k(void **state) {
+    (void)state;
+    for (int64_t k = 0; k <= 96 && emulate_have_compiler(); k += 48) {
+        product p = {.m = 140, .n = 300, .k = k, .batch = 1, .x = RFT_BF16, .w = RFT_BF16, .y = RFT_F32};
+        const rft__problem q = emulate_problem(&p);
+        rft__cuda_config c[RFT__CUDA_CONFIGS];
+        char reason[RFT__CUDA_REASON] = "";
+        assert_int_equal(rft__cuda_gemm_sm80.configs(&devices[2], &q, p.m, &rows[ROWS - 2], c, reason), 3);
+        assert_true(c[0].option[2] == 1 && c[0].stages == (k > 64 ? 3 : 2));
+        emulate_product(&rft__cuda_gemm_sm80, &p, &c[0], "little k");
+    }
+}
+
 static void no_k_is_zero(void **state) {
     (void)state;
     if (emulate_have_compiler()) {
@@ -268,7 +282,8 @@ int main(void) {
         cmocka_unit_test(words_meet_all_banks),       cmocka_unit_test(lanes_read_their_fragments),
         cmocka_unit_test(gate_and_up_are_neighbours), cmocka_unit_test(configs_fit_devices),
         cmocka_unit_test(every_order_and_edge),       cmocka_unit_test(large_tiles),
-        cmocka_unit_test(blocks_take_tiles_in_turn),  cmocka_unit_test(no_k_is_zero),
+        cmocka_unit_test(blocks_take_tiles_in_turn),  cmocka_unit_test(little_k),
+        cmocka_unit_test(no_k_is_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

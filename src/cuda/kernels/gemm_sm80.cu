@@ -62,7 +62,7 @@
 #define W_WORDS (RFT_W_MN && SIZE == 4)
 
 /* In a loop where chunks take many instructions, or the fragments leave no registers for addresses. */
-#if RFT_OPTION0 == 16 && !RFT_X_MN && !RFT_W_MN && (RFT_X_TYPE != 1 || RFT_HOPPER)
+#if RFT_OPTION0 == 16 && !RFT_X_MN && !RFT_W_MN && (RFT_COMPUTE_TYPE != 4 || (RFT_HOPPER && RFT_X_TYPE == 1))
 #define LOADS_UNROLL RFT_UNROLL
 #else
 #define LOADS_UNROLL _Pragma("unroll 1")
