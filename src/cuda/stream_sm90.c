@@ -14,7 +14,11 @@
 enum { CHUNKS, SLAB, ONCE /* options */ };
 enum { MAX_STAGES = 12, LEAST_STAGES = 3, MAX_SPLIT = 8 };
 enum { STAGE_BYTES = 16 << 10, PARCELS_BYTES = 28 << 10, SLAB_TILE = 128 * 128 };
-enum { GPC_SMS = 18 /* of Hopper, at most; a cluster does not leave its GPC */ };
+
+/* A cluster does not leave its GPC, so that some SMs find no place in one. Of the 132 of an H200 clusters of 1, 2, ... 8 take
+ * 132, 132, 117, 120, 110, 102, 105, 120 at a time; another chip lacks other SMs: a little less. */
+enum { PLACES_SMS = 132 };
+static const int PLACES[MAX_SPLIT] = {132, 132, 114, 116, 105, 96, 98, 112};
 
 /* Of one H200, fitted to graph launches back to back. */
 static const double FIXED = 1.5e-6; /* seconds */
@@ -30,10 +34,9 @@ static int64_t tiles(const rft__problem *p, const rft__cuda_row *r) {
     return rft__ceil_div(p->epi.glu_at < 0 ? p->w.n : p->w.n / 2, columns(r, p)) * p->batch;
 }
 
-/* Clusters that run side by side: as if GPCs were full but for one. (An H200 holds 28 of 4 and not 32, 14 of 8 and not 16.) */
+/* Clusters that run side by side. */
 static int64_t at_once(const rft__cuda_facts *f, int split) {
-    const int n = f->sms / GPC_SMS * (GPC_SMS / split) + f->sms % GPC_SMS / split;
-    return n > 0 ? n : 1;
+    return rft__max(PLACES[split - 1] * (int64_t)f->sms / (PLACES_SMS * split), 1);
 }
 
 /* Each cluster gets the same number of tiles, but for some that get one less: no wave is nearly empty. */
@@ -50,7 +53,7 @@ static int chunks(const rft__cuda_row *r) { return rft__stream_chunk_bytes(r->bm
 /* Of all parcels of sums of so many tokens. */
 static int parcels_bytes(const rft__problem *p, const rft__cuda_row *r, int split, int tokens) {
     const rft__stream_share share = rft__stream_share_of(r->bn / 8, halves(p), split);
-    return rft__stream_parcels(split) * rft__stream_parcel_bytes(tokens, halves(p) * share.share);
+    return rft__stream_parcels(split) * rft__stream_parcel_bytes(tokens, halves(p) * share.most);
 }
 
 /* The largest equal part of a tile's tokens whose parcels take no more than PARCELS_BYTES, or 8 tokens. */
@@ -105,7 +108,7 @@ static rft__cuda_config config_of(const rft__cuda_facts *f, const rft__problem *
  * thread has room for those of SLAB_TILE. */
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const rft__stream_share share = rft__stream_share_of(c->row->bn / 8, halves(p), c->split);
-    return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block && rft__stream_owned(share, c->split - 1) > 0 &&
+    return c->stages >= LEAST_STAGES && shared_bytes(p, c) <= f->shared_block && share.least > 0 &&
            (c->option[ONCE] || c->row->bm * c->row->bn <= SLAB_TILE) &&
            (c->split == 1 || rft__ceil_div(p->w.k, stage_k(c)) >= 2 * c->split);
 }

@@ -22,12 +22,12 @@ static const rft__cuda_row rows[] = {
     {"8x64", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 8, 64, 64, 5, 90, 4, 0},
     {"16x64", &rft__cuda_stream_sm90, RFT_F16, RFT_F16, RFT__CUDA_F16, 16, 64, 64, 5, 90, 4, 0},
     {"64x64", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 64, 64, 5, 90, 4, 0},
-    {"16x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 16, 128, 64, 9, 90, 4, 0},
-    {"64x256", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 256, 64, 9, 90, 4, 0},
+    {"32x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 32, 128, 64, 9, 90, 4, 0},
+    {"64x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 64, 128, 64, 9, 90, 4, 0},
     {"16x64", &rft__cuda_stream_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 16, 64, 32, 5, 90, 4, 0},
     {"96x192", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 96, 192, 64, 13, 90, 4, 0},
     {"48x128", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 48, 128, 64, 9, 90, 4, 0},
-    {"128x256", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 128, 256, 64, 9, 90, 4, 0},
+    {"128x192", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 128, 192, 64, 13, 90, 4, 0},
 };
 
 /* ---- arithmetic ---- */
@@ -39,17 +39,14 @@ static void each_fragment_has_one_owner(void **state) {
             for (int split = 1; split <= 8; split++) {
                 const rft__stream_share s = rft__stream_share_of(groups, halves, split);
                 bool seen[8][32] = {{false}};
-                int owned[8] = {0};
                 for (int g = 0; g < groups; g++) {
                     const int owner = rft__stream_owner(s, g), slot = rft__stream_slot(s, g);
-                    assert_true(owner < split && slot < halves * s.share && !seen[owner][slot]);
-                    assert_int_equal(owner * s.share + slot % s.share, g % s.run);
+                    assert_true(owner < split && slot < halves * s.most && !seen[owner][slot]);
+                    assert_true(g % s.run >= rft__stream_begin(s, owner) && g % s.run < rft__stream_begin(s, owner + 1));
+                    assert_int_equal(rft__stream_begin(s, owner) + slot % s.most, g % s.run);
                     seen[owner][slot] = true;
-                    owned[owner]++;
                 }
-                for (int i = 0; i < split; i++) {
-                    assert_int_equal(owned[i], halves * rft__stream_owned(s, i));
-                }
+                assert_int_equal(rft__stream_begin(s, split), s.run);
             }
         }
     }
@@ -62,7 +59,7 @@ static void gate_meets_up(void **state) {
             const rft__stream_share s = rft__stream_share_of(groups, 2, split);
             for (int g = 0; g < groups / 2; g++) {
                 assert_int_equal(rft__stream_owner(s, g), rft__stream_owner(s, g + groups / 2));
-                assert_int_equal(rft__stream_slot(s, g) + s.share, rft__stream_slot(s, g + groups / 2));
+                assert_int_equal(rft__stream_slot(s, g) + s.most, rft__stream_slot(s, g + groups / 2));
             }
         }
     }
@@ -208,10 +205,10 @@ static const trial trials[] = {
     {0, 2, 3, 2, 8, 2, true, {.m = 8, .n = 150, .k = 1000, .batch = 1}},
     {0, 4, 2, 1, 8, 8, false, {.m = 7, .n = 300, .k = 520, .batch = 1}},
     {0, 8, 3, 1, 8, 8, true, {.m = 3, .n = 130, .k = 72, .batch = 1}},
-    {0, 5, 4, 1, 0, 18, true, {.m = 6, .n = 190, .k = 904, .batch = 1}},
+    {0, 5, 4, 1, 0, 40, true, {.m = 6, .n = 190, .k = 904, .batch = 1}},
     {1, 1, 4, 2, 16, 2, false, {.m = 16, .n = 129, .k = 136, .batch = 2}},
     {1, 2, 4, 1, 16, 132, true, {.m = 13, .n = 100, .k = 320, .batch = 1, .glu = RFT__GLU_HALVES}},
-    {1, 3, 4, 1, 0, 18, true, {.m = 13, .n = 100, .k = 720, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {1, 3, 4, 1, 0, 40, true, {.m = 13, .n = 100, .k = 720, .batch = 1, .glu = RFT__GLU_HALVES}},
     {1, 4, 3, 2, 16, 4, true, {.m = 9, .n = 134, .k = 1160, .batch = 1, .glu = RFT__GLU_HALVES}},
     {1, 2, 3, 1, 16, 4, true, {.m = 15, .n = 210, .k = 192, .batch = 2, .glu = RFT__GLU_INTERLEAVED}},
     {2, 1, 3, 1, 32, 2, true, {.m = 37, .n = 131, .k = 200, .batch = 1}},
@@ -221,10 +218,10 @@ static const trial trials[] = {
     {4, 2, 2, 1, 16, 2, true, {.m = 33, .n = 300, .k = 136, .batch = 1}},
     {5, 2, 3, 2, 16, 2, true, {.m = 10, .n = 99, .k = 204, .batch = 1}},
     {6, 3, 3, 1, 16, 3, true, {.m = 75, .n = 230, .k = 328, .batch = 1}},
-    {6, 1, 4, 1, 0, 18, true, {.m = 96, .n = 202, .k = 200, .batch = 1, .glu = RFT__GLU_HALVES}},
-    {6, 3, 4, 1, 0, 18, true, {.m = 81, .n = 180, .k = 392, .batch = 1, .glu = RFT__GLU_INTERLEAVED}},
+    {6, 1, 4, 1, 0, 40, true, {.m = 96, .n = 202, .k = 200, .batch = 1, .glu = RFT__GLU_HALVES}},
+    {6, 3, 4, 1, 0, 40, true, {.m = 81, .n = 180, .k = 392, .batch = 1, .glu = RFT__GLU_INTERLEAVED}},
     {7, 2, 3, 1, 24, 2, true, {.m = 41, .n = 300, .k = 264, .batch = 1}},
-    {8, 2, 4, 1, 0, 18, true, {.m = 109, .n = 252, .k = 264, .batch = 1}},
+    {8, 2, 4, 1, 0, 40, true, {.m = 109, .n = 252, .k = 264, .batch = 1}},
 };
 
 static void run(const trial *t) {

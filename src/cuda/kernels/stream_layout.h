@@ -28,22 +28,27 @@ RFT_FN int rft__stream_data_bytes(int ring, int partial, int over) {
     return !over ? ring + partial : ring > partial ? ring : partial;
 }
 
-/* Row groups come in `halves` runs (2: gate rows, then up rows; else 1) of which each block takes a share, so that gate and up
- * meet. Shares are equal but for the last blocks', which may be short or none. groups is a multiple of halves. */
+/* Row groups come in `halves` runs (2: gate rows, then up rows; else 1) of which each block takes a part, so that gate and up
+ * meet. groups is a multiple of halves. */
 typedef struct rft__stream_share {
-    int run, share; /* row groups of a run; of a block in it, at most */
+    int run, least, more; /* row groups of a run; of a block in it, at least; blocks that have one more */
+    int most;
 } rft__stream_share;
 
 RFT_FN rft__stream_share rft__stream_share_of(int groups, int halves, int split) {
-    const rft__stream_share s = {groups / halves, (groups / halves + split - 1) / split};
+    const int run = groups / halves;
+    const rft__stream_share s = {run, run / split, run % split, run / split + (run % split != 0)};
     return s;
 }
-RFT_FN int rft__stream_owner(rft__stream_share s, int group) { return group % s.run / s.share; }
-RFT_FN int rft__stream_slot(rft__stream_share s, int group) { return group / s.run * s.share + group % s.run % s.share; }
-/* Row groups of a run that are this block's. */
-RFT_FN int rft__stream_owned(rft__stream_share s, int owner) {
-    const int left = s.run - owner * s.share;
-    return left <= 0 ? 0 : left < s.share ? left : s.share;
+/* The first row group of block `owner` in a run; that of the block after it is where it ends. */
+RFT_FN int rft__stream_begin(rft__stream_share s, int owner) { return s.least * owner + (owner < s.more ? owner : s.more); }
+RFT_FN int rft__stream_owner(rft__stream_share s, int group) {
+    const int at = group % s.run, big = s.more * (s.least + 1);
+    return at < big ? at / (s.least + 1) : s.more + (at - big) / (s.least ? s.least : 1);
+}
+/* Where a block has it: gate rows' slots come before up rows'. */
+RFT_FN int rft__stream_slot(rft__stream_share s, int group) {
+    return group / s.run * s.most + group % s.run - rft__stream_begin(s, rft__stream_owner(s, group));
 }
 
 /* Where the floats of one fragment begin in a parcel; the one of row r and token t is r * 8 + t further on. */

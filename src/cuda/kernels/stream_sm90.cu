@@ -29,11 +29,10 @@
 #include "hopper.cuh"
 #include "stream_layout.h"
 
-#define CONSUMERS        (RFT_WARPS / 4) /* warpgroups; the last warp of the block loads */
+#define CONSUMERS        (RFT_BN / 64) /* warpgroups of 64 rows each; one more warp loads */
 #define CONSUMER_THREADS (128 * CONSUMERS)
 #define CONSUMER_WARPS   (4 * CONSUMERS)
 #define THREADS          (32 * RFT_WARPS)
-#define BLOCKS           (RFT_BN / 64 / CONSUMERS) /* of 64 rows, a warpgroup */
 #define W_BYTES          (RFT_BN * RFT_SWIZZLE_ROW)
 #define CHUNK_BYTES      (W_BYTES + RFT_BM * RFT_SWIZZLE_ROW)
 #define STAGE_BYTES      (RFT_OPTION0 * CHUNK_BYTES)
@@ -47,7 +46,7 @@
 #define SLABS            (RFT_BM / SLAB)
 #define TOKEN_GROUPS     (SLAB / 8)
 #define PARCEL_BYTES     (SLAB / 8 * SLOTS * RFT_STREAM_PITCH * 4) /* rft__stream_parcel_bytes */
-#define REGISTERS        (RFT_BM / 2) /* of a 64-row block's sums */
+#define REGISTERS        (RFT_BM / 2) /* of a thread's sums */
 
 /* A unit is what a thread finishes at a time: some rows of a fragment, or of two where the gate's belong to the up's, and one
  * token. Half fragments where whole ones would leave half of the threads without, or where the operands of a long list would
@@ -188,31 +187,26 @@ RFT_FN void produce(const rft__cuda_args *a, const rft__cuda_map *x_map, const r
 /* ---- consumers ---- */
 
 /* One stage: d += W * X^T for this warpgroup's rows. stage: address of the first chunk. */
-RFT_FN void multiply(float (*d)[REGISTERS], unsigned stage, int warpgroup) {
+RFT_FN void multiply(float *d, unsigned stage, int warpgroup) {
     RFT_UNROLL
     for (int i = 0; i < RFT_OPTION0; i++) {
         const unsigned chunk = stage + i * CHUNK_BYTES;
+        const unsigned long long rows = rft__descriptor_k_major(chunk + warpgroup * 64 * RFT_SWIZZLE_ROW);
         const unsigned long long x = rft__descriptor_k_major(chunk + W_BYTES);
         RFT_UNROLL
         for (int k = 0; k < 4; k++) {
-            RFT_UNROLL
-            for (int b = 0; b < BLOCKS; b++) {
-                const int row = (warpgroup * BLOCKS + b) * 64;
-                const unsigned long long rows = rft__descriptor_k_major(chunk + row * RFT_SWIZZLE_ROW);
-                RFT_WGMMA_N(RFT_BM)
-                (d[b], rft__descriptor_add(rows, k * RFT_DESCRIPTOR_STEP_K), rft__descriptor_add(x, k * RFT_DESCRIPTOR_STEP_K),
-                 1);
-            }
+            RFT_WGMMA_N(RFT_BM)
+            (d, rft__descriptor_add(rows, k * RFT_DESCRIPTOR_STEP_K), rft__descriptor_add(x, k * RFT_DESCRIPTOR_STEP_K), 1);
         }
     }
 }
 
 /* This part's sums of one tile. A stage is given back when the next one's wgmma are on their way. */
-RFT_FN void tile_sums(float (*d)[REGISTERS], int steps, rft__ring *ring, int warpgroup, bool speaker) {
+RFT_FN void tile_sums(float *d, int steps, rft__ring *ring, int warpgroup, bool speaker) {
     int done = -1;
     RFT_UNROLL
-    for (int i = 0; i < BLOCKS * REGISTERS; i++) {
-        d[i / REGISTERS][i % REGISTERS] = 0;
+    for (int i = 0; i < REGISTERS; i++) {
+        d[i] = 0;
     }
 #pragma unroll 1
     for (int i = 0; i < steps; i++) {
@@ -236,18 +230,18 @@ RFT_FN void tile_sums(float (*d)[REGISTERS], int steps, rft__ring *ring, int war
 /* ---- sums meet: each fragment goes to the block that finishes it ---- */
 
 /* A warp's register pair is 256 bytes in a row of a parcel. */
-RFT_FN void pack(float (*d)[REGISTERS], int part, int warpgroup) {
+RFT_FN void pack(float *d, int part, int warpgroup) {
     const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
     const int warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
     RFT_UNROLL
-    for (int i = 0; i < 2 * BLOCKS; i++) {
-        const int b = i / 2, high = i % 2, group = (warpgroup * BLOCKS + b) * 8 + warp * 2 + high;
+    for (int high = 0; high < 2; high++) {
+        const int group = warpgroup * 8 + warp * 2 + high;
         const int slot = rft__stream_slot(share, group), owner = rft__stream_owner(share, group);
         float *const to = (float *)(shared + parcel(rft__stream_parcel(RFT_SPLIT, part, owner))) + 2 * lane;
         RFT_UNROLL
         for (int j = 0; j < TOKEN_GROUPS; j++) {
             const int r = 4 * j + 2 * high;
-            *(float2 *)(to + rft__stream_place(j, slot, SLOTS)) = make_float2(d[b][r], d[b][r + 1]);
+            *(float2 *)(to + rft__stream_place(j, slot, SLOTS)) = make_float2(d[r], d[r + 1]);
         }
     }
 }
@@ -271,7 +265,7 @@ RFT_FN void release(void) {
 
 /* round: parity of the slab's number in this block. Returns with all parts of this block's rows in its shared memory. Where the
  * sums come over the ring, this block has read its own before it packs, the others theirs before it sends. */
-RFT_FN void exchange(float (*d)[REGISTERS], int part, int warpgroup, unsigned round) {
+RFT_FN void exchange(float *d, int part, int warpgroup, unsigned round) {
     if (ONCE || RFT_SPLIT == 1) {
         release();
         rft__bar_sync(1, CONSUMER_THREADS);
@@ -298,13 +292,10 @@ RFT_FN void exchange(float (*d)[REGISTERS], int part, int warpgroup, unsigned ro
 }
 
 /* The next slab's sums to where the first one's were. */
-RFT_FN void next_slab(float (*d)[REGISTERS]) {
+RFT_FN void next_slab(float *d) {
     RFT_UNROLL
-    for (int b = 0; b < BLOCKS; b++) {
-        RFT_UNROLL
-        for (int r = 0; r + SLAB / 2 < REGISTERS; r++) {
-            d[b][r] = d[b][r + SLAB / 2];
-        }
+    for (int r = 0; r + SLAB / 2 < REGISTERS; r++) {
+        d[r] = d[r + SLAB / 2];
     }
 }
 
@@ -316,13 +307,14 @@ typedef struct unit {
 RFT_FN unit unit_of(int u, int tile, int slab, const work *w, const rft__cuda_args *a) {
     const int row = u / 8 % (8 / UNIT_ROWS) * UNIT_ROWS, fragment = u / (64 / UNIT_ROWS);
     const int slot = fragment % SHARE, token_group = fragment / SHARE;
-    const int tile_row = (w->part * SHARE + slot) * 8 + row;
+    const rft__stream_share share = rft__stream_share_of(GROUPS, HALVES, RFT_SPLIT);
+    const int group = rft__stream_begin(share, w->part) + slot, tile_row = group * 8 + row;
     unit t;
     t.batch = batch_of(tile, w);
     t.token = slab * SLAB + token_group * 8 + u % 8;
     t.column = column_of(tile, w) + (RFT_GLU == 2 ? tile_row / 2 : tile_row);
     const int left = (RFT_GLU ? a->n / 2 : a->n) - t.column;
-    t.valid = t.token >= a->m || tile_row >= RFT_BN / HALVES ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
+    t.valid = t.token >= a->m || group >= rft__stream_begin(share, w->part + 1) ? 0 : left < UNIT_COLUMNS ? left : UNIT_COLUMNS;
     t.place = rft__stream_place(token_group, slot, SLOTS) + row * 8 + u % 8;
     return t;
 }
@@ -396,13 +388,13 @@ RFT_FN void finish_slab(const rft__cuda_args *a, const work *w, int tile, int sl
 /* Operands of a thread's first unit come while the tile streams, where registers are left for them. */
 RFT_FN void consume(const rft__cuda_args *a, const work *w) {
     const int warpgroup = CONSUMERS > 1 ? __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) : 0; /* uniform for the compiler */
-    const bool speaker = threadIdx.x % 32 == 0, early = BLOCKS * REGISTERS <= 48;
+    const bool speaker = threadIdx.x % 32 == 0, early = REGISTERS <= 48;
     rft__ring ring = {0, 0};
     unsigned round = 0;
     rft__pdl_wait();
 #pragma unroll 1
     for (int tile = w->first; tile < w->tiles; tile += w->stride) {
-        float d[BLOCKS][REGISTERS];
+        float d[REGISTERS];
         rft__epi_operands o;
         unit t;
         if (early) {
@@ -419,9 +411,14 @@ RFT_FN void consume(const rft__cuda_args *a, const work *w) {
                 t = unit_of((int)threadIdx.x, tile, slab, w, a);
                 fetch_first(a, &t, &o);
             }
+            const bool last = ONCE || (slab + 1 == SLABS && tile + w->stride >= w->tiles);
             exchange(d, w->part, warpgroup, round);
+            if (RFT_SPLIT > 1 && last) {
+                __syncwarp();
+                rft__cluster_arrive_relaxed();
+            }
             finish_slab(a, w, tile, slab, &t, &o);
-            if (!ONCE && (slab + 1 < SLABS || tile + w->stride < w->tiles)) {
+            if (!last) {
                 release(); /* these sums */
             }
         }
@@ -454,10 +451,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     if (!loads) {
         consume(&args, &w);
+    } else if (RFT_SPLIT > 1) {
+        rft__cluster_arrive_relaxed();
     }
     if (RFT_SPLIT > 1) {
-        rft__cluster_arrive_relaxed();
-        rft__cluster_wait(); /* a block that leaves must have been read by those to whom it sent */
+        __syncwarp();
+        rft__cluster_wait(); /* a block may leave when those to whom it sent have received */
     }
     (void)y_map;
 }
