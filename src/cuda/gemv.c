@@ -64,8 +64,8 @@ enum { ANY = INT_MAX };
 /* Steps of 4 KB a warp make the fewest turns, and rings of 64 KB let blocks of three kernels in a row stay on an SM of Hopper.
  * All warps at one unit want short parts and a ring that holds them. Fewer rows where n is small, one part where k is short.
  * The order breaks ties. */
-static const shape shapes[] = {{8, 2, 64, 2, ANY}, {8, 4, 64, 4, ANY}, {8, 8, 96, 8, 32}, {4, 2, 64, 2, ANY},
-                               {4, 8, 64, 8, ANY}, {2, 8, 64, 8, ANY}, {8, 1, 64, 0, 4},  {4, 1, 64, 0, 4}};
+static const shape shapes[] = {{8, 8, 96, 8, 32},  {8, 2, 64, 2, ANY}, {8, 4, 64, 4, ANY}, {4, 2, 64, 2, ANY},
+                               {4, 8, 64, 8, ANY}, {2, 8, 64, 8, ANY}, {8, 1, 64, 0, 4},   {4, 1, 64, 0, 4}};
 
 typedef struct list {
     const rft__cuda_facts *facts;
@@ -172,13 +172,13 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
 /* ---- the cost: of one of many launches in a row, as a graph of dependent kernels has them ---- */
 
 /* Fitted to 300 measurements on one H200: f32, f16, bf16, m = 1 to 8, weights of 2 to 470 MB. */
-static const double START = 1.2e-6;      /* from the end of the kernel before to x in the lanes, and from the last sum to y */
-static const double ALONE = 1e-6;        /* more, where no kernel starts before the one ahead has ended */
-static const double STREAM = 1.055;      /* of the bandwidth of a lone kernel: between launches in a row requests never cease */
-static const double LATENCY = 0.89e-6;   /* from a request to its bytes while memory is busy, and to the next request */
-static const double ISSUE = 0.77;        /* of an SM's issue slots that warps fill */
-enum { TURN = 150, UNIT = 10, SUM = 6 }; /* instructions of a step beside its products, of a unit's end, and of each sum there */
-enum { L1_LEFT = 28 << 10 };             /* bytes beside the shared memory of an SM, on every architecture from 8.0 to 9.0 */
+static const double START = 1.2e-6;    /* from the end of the kernel before to x in the lanes, and from the last sum to y */
+static const double ALONE = 1e-6;      /* more, where no kernel starts before the one ahead has ended */
+static const double STREAM = 1.04;     /* of the bandwidth of a lone kernel: between launches in a row requests never cease */
+static const double LATENCY = 0.95e-6; /* from a request to its bytes while memory is busy, and to the next request */
+static const double ISSUE = 0.75;      /* of an SM's issue slots that warps fill */
+enum { TURN = 150, SUM = 6 };          /* instructions of a step beside its products, and of a sum at a unit's end */
+enum { L1_LEFT = 28 << 10 };           /* bytes beside the shared memory of an SM, on every architecture from 8.0 to 9.0 */
 
 static double units_in_all(const rft__problem *p, const rft__cuda_config *c) { return (double)units_of(p, c) * (double)p->batch; }
 
@@ -207,7 +207,7 @@ static double step_instructions(const rft__problem *p, const rft__cuda_config *c
 /* Of the SM that has the most units. */
 static double issue_seconds(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const double units = ceil(units_in_all(p, c) / f->sms);
-    const double unit = c->split * (steps_of(p, c) * step_instructions(p, c) + UNIT + SUM * sums(p, c));
+    const double unit = c->split * (steps_of(p, c) * step_instructions(p, c) + SUM * sums(p, c));
     return units * unit * LANES * f->sms / (f->flops_f32 / 2.0) / ISSUE;
 }
 
@@ -217,15 +217,15 @@ static double x_seconds(const rft__cuda_facts *f, const rft__problem *p, const r
     return x * (x <= L1_LEFT ? (double)blocks_of(f, p, c) : units_in_all(p, c)) / f->l2_bps;
 }
 
-static double fourth(double a) { return a * a * a * a; }
+static double sixth(double a) { return a * a * a * a * a * a; }
 
 /* Four queues at once: the time of the longest, and more where another is nearly as long. */
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const double memory = fourth(rft__matrix_bytes(&p->w) / (STREAM * f->read_bps));
+    const double memory = sixth(rft__matrix_bytes(&p->w) / (STREAM * f->read_bps));
     const double other = rft__cuda_traffic(p, m) - rft__matrix_bytes(&p->w);
-    const double queues = memory + fourth(chain_seconds(f, p, c)) + fourth(issue_seconds(f, p, c)) + fourth(x_seconds(f, p, c));
+    const double queues = memory + sixth(chain_seconds(f, p, c)) + sixth(issue_seconds(f, p, c)) + sixth(x_seconds(f, p, c));
     const bool dependent = f->arch >= 90 && c->option[FEED] == FEED_BULK;
-    return START + (dependent ? 0.0 : ALONE) + other / f->read_bps + sqrt(sqrt(queues));
+    return START + (dependent ? 0.0 : ALONE) + other / f->read_bps + cbrt(sqrt(queues));
 }
 
 /* ---- the text, and what a config needs ---- */
