@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
- * they cost. A config shares an operand between two blocks of a cluster (option 0), gives each warpgroup a tile of its own
+ * they cost. A config shares operands between two or four blocks of a cluster (option 0), gives each warpgroup a tile of its own
  * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split).
  * Called through rft__cuda_gemm_sm90. An element is one chain of wgmma in ascending k, and parts are added in that order: with
  * neither split nor tail its bits depend on k alone.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 enum { SHARE, PING_PONG, TAIL /* options */ };
-enum { SHARE_NOTHING, SHARE_W, SHARE_X };
+enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
     SWIZZLE_ROW = 128,
     ALIGN = 1024,      /* of the ring, and the most that aligning it takes */
@@ -34,17 +34,19 @@ typedef struct cut {
 } cut;
 
 static int element(const rft__cuda_row *r) { return rft__cuda_size(r->x); }
+static int down_of(const rft__cuda_config *c) { return c->option[SHARE] & SHARE_W ? 2 : 1; } /* blocks that share W */
+static int across_of(const rft__cuda_config *c) { return c->option[SHARE] & SHARE_X ? 2 : 1; }
 static bool halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.glu == RFT__GLU_HALVES; }
 
 static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const int consumers = r->warps / 4 - 1, groups = c->option[PING_PONG] ? 1 : consumers;
     const int down = r->bm / groups >= 64 ? groups : 1, wn = r->bn * down / groups;
-    const int w_box = halves(p) ? wn / 2 : c->option[SHARE] == SHARE_W ? r->bn / 2 : r->bn;
+    const int w_box = halves(p) ? wn / 2 : r->bn / down_of(c);
     return (cut){.consumers = consumers,
                  .wm = r->bm / down,
                  .wn = wn,
-                 .x_box = rft__cuda_x_mn(p) ? 64 : c->option[SHARE] == SHARE_X ? r->bm / 2 : r->bm,
+                 .x_box = rft__cuda_x_mn(p) ? 64 : r->bm / across_of(c),
                  .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
                  .stage_bytes = (r->bm + r->bn) * r->bk * element(r),
                  .fixed_bytes = ALIGN + (c->split > 1 ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
@@ -60,8 +62,7 @@ static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cu
 
 static rft__tiles units(const rft__problem *p, const rft__cuda_config *c, int64_t m) {
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
-    const int64_t down = c->option[SHARE] == SHARE_W ? 2 : 1, across = c->option[SHARE] == SHARE_X ? 2 : 1;
-    const int64_t um = rft__ceil_div(t.m, down), un = rft__ceil_div(t.n, across);
+    const int64_t um = rft__ceil_div(t.m, down_of(c)), un = rft__ceil_div(t.n, across_of(c));
     return (rft__tiles){um, un, um * un * p->batch};
 }
 
@@ -89,8 +90,7 @@ static double waves(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t
 
 /* Rows of units that a wave walks down before it goes right: such that the wave reads the fewest rows of X and W. */
 static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c, rft__tiles u) {
-    const int64_t wave = slots(f, c), bm = c->row->bm * (c->option[SHARE] == SHARE_W ? 2 : 1);
-    const int64_t bn = c->row->bn * (c->option[SHARE] == SHARE_X ? 2 : 1);
+    const int64_t wave = slots(f, c), bm = c->row->bm * down_of(c), bn = c->row->bn * across_of(c);
     int64_t best = 1, least = INT64_MAX;
     for (int64_t g = 1; g <= rft__min(u.m, MAX_GROUP); g++) {
         const int64_t rows = g * bm + rft__ceil_div(wave, g) * bn;
@@ -117,9 +117,16 @@ static bool divides(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const cut t = cut_of(p, c);
     const int part = halves(p) ? t.wn / 2 : t.wn;
-    const bool x = r->bm % (t.x_box * (c->option[SHARE] == SHARE_X ? 2 : 1)) == 0;
-    const bool w = part % t.w_box == 0 && r->bn % (t.w_box * (c->option[SHARE] == SHARE_W ? 2 : 1)) == 0;
-    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.wn % 64 == 0;
+    const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
+    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && (p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0);
+}
+
+static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, CHUNK_COLUMNS); }
+
+/* Whether the f32 sums of a tile may take the place of the ring. */
+static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
+    const cut t = cut_of(p, c);
+    return t.consumers * 4 * chunks_of(&t, t.wn) * CHUNK_BYTES <= c->stages * t.stage_bytes;
 }
 
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
@@ -127,19 +134,19 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
     if (c->split > 1) {
         return !p->batch_invariant && t.count * c->split <= f->sms && steps >= 4 * c->split &&
-               c->row->bm * c->row->bn * 4 <= c->stages * cut_of(p, c).stage_bytes;
+               sums_fit(p, c);
     }
     if (c->option[PING_PONG]) {
         return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
     }
-    return c->option[SHARE] == SHARE_NOTHING || (c->option[SHARE] == SHARE_W ? t.m : t.n) > 1;
+    return t.m >= down_of(c) && t.n >= across_of(c);
 }
 
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
 static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    return c->option[SHARE] != SHARE_NOTHING && !c->option[PING_PONG] && !p->batch_invariant &&
-           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && r->bm * r->bn * 4 <= c->stages * cut_of(p, c).stage_bytes;
+    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant &&
+           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
 
 static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
@@ -159,9 +166,10 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         snprintf(reason, RFT__CUDA_REASON, "%s", why);
         return 0;
     }
-    for (int share = SHARE_NOTHING; share <= SHARE_X; share++) {
+    for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
         for (int turns = 0; turns < 2; turns++) {
-            const rft__cuda_config c = {.row = row, .split = 1, .cluster = share ? 2 : 1, .option = {share, turns}};
+            rft__cuda_config c = {.row = row, .split = 1, .option = {share, turns}};
+            c.cluster = down_of(&c) * across_of(&c);
             add(f, p, m, c, out, &n);
         }
     }
@@ -198,9 +206,10 @@ static bool reads_matrix(const rft__problem *p) {
 static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     const bool gated = p->epi.glu_at >= 0;
     const cut t = cut_of(p, c);
-    const int columns = gated ? t.wn / 2 : t.wn, chunks = t.wm / 64 * columns / CHUNK_COLUMNS;
+    const int columns = gated ? t.wn / 2 : t.wn;
     return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
-           columns % CHUNK_COLUMNS == 0 && rft__ceil_div(p->w.k, c->row->bk) >= chunks && !is_long(p) && !reads_matrix(p);
+           (!gated || columns % CHUNK_COLUMNS == 0) && rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, columns) &&
+           !is_long(p) && !reads_matrix(p);
 }
 
 /* ---- cost ---- */
@@ -213,7 +222,7 @@ static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_cl
     const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
     const double shared = (64.0 + t->wn) / (2.0 * t->wn);
     const double x = (double)r->bm * r->bk * element(r), w = (double)r->bn * r->bk * element(r);
-    const double from_l2 = x / (c->option[SHARE] == SHARE_X ? 2 : 1) + w / (c->option[SHARE] == SHARE_W ? 2 : 1);
+    const double from_l2 = x / across_of(c) + w / down_of(c);
     const double load = fmax((x + w) / 64.0, from_l2 / l2_clock);
     return fmax(multiply * fmax(shared, 1.0), load) + 0.03 * (load + multiply * shared);
 }

@@ -91,11 +91,11 @@ static void spans_cover_a_chunk_row_by_row(void **state) {
 
 static void every_tile_is_one_blocks(void **state) {
     (void)state;
-    static unsigned char seen[2 * 310 * 3];
+    static unsigned char seen[4 * 310 * 3];
     for (int count = 1; count <= 300; count++) {
-        for (int share = 0; share < 3; share++) {
-            const int down = share == 1 ? 2 : 1, across = share == 2 ? 2 : 1, m = count % 7 + 1, n = (count - 1) / m + 1;
-            const int number[] = {m, n, count % 9 + 1, 3 * m * n}, width = n * across, blocks = share ? 2 : 1;
+        for (int share = 0; share < 4; share++) {
+            const int down = share & 1 ? 2 : 1, across = share & 2 ? 2 : 1, m = count % 7 + 1, n = (count - 1) / m + 1;
+            const int number[] = {m, n, count % 9 + 1, 3 * m * n}, width = n * across, blocks = down * across;
             memset(seen, 0, sizeof seen);
             for (int unit = 0; unit < number[3]; unit++) {
                 for (int rank = 0; rank < blocks; rank++) {
@@ -139,7 +139,7 @@ static void a_skipped_tile_is_as_one_worked_on(void **state) {
 
 /* ---- the protocol: barriers as the hardware has them, roles that take steps in random order ---- */
 
-enum { STAGES = 8, BLOCKS = 2, GROUPS = 2, PIECES = 4 /* of a stage: halves of X, halves of W */ };
+enum { STAGES = 8, BLOCKS = 4, GROUPS = 2, PIECES = 4 /* of a stage: halves of X, halves of W */ };
 
 typedef struct barrier {
     int phase, pending, count, bytes;
@@ -157,7 +157,7 @@ typedef struct flight {
 } flight;
 
 typedef struct machine {
-    int blocks, groups, stages, steps, units, share; /* share: 0, 1: W, 2: X */
+    int blocks, groups, stages, steps, units, share; /* share: 0, 1: W, 2: X, 3: both */
     bool turns;
     barrier full[BLOCKS][STAGES], empty[BLOCKS][STAGES];
     int content[BLOCKS][STAGES][PIECES], turn[BLOCKS][GROUPS], used[BLOCKS];
@@ -190,9 +190,11 @@ static bool load_step(machine *m, int block) {
     }
     arrive(&m->full[block][stage], PIECES);
     for (int piece = 0; piece < PIECES; piece++) {
-        const bool shared = m->share == (piece < 2 ? 2 : 1);
-        if (!shared || piece % 2 == block) {
-            const unsigned to = shared ? 3u : 1u << block;
+        const bool x = piece < 2, shared = m->share & (x ? 2 : 1);
+        const int across = m->share & 2 ? 2 : 1, place = x ? block % across : block / across;
+        const unsigned with = x ? 3u << block / 2 * 2 : across == 2 ? 5u << block % 2 : 3u;
+        if (!shared || piece % 2 == place) {
+            const unsigned to = shared ? with : 1u << block;
             m->flying[m->n_flying++] = (flight){stage, piece, w->unit * m->steps + w->step, to};
         }
     }
@@ -222,10 +224,9 @@ static bool land_step(machine *m) {
 }
 
 static void release(machine *m, int block, walker *w) {
-    for (int to = 0; w->held >= 0 && to < m->blocks; to++) {
-        if (m->share != 0 || to == block) {
-            arrive(&m->empty[to][w->held], 0);
-        }
+    const int releases = m->share == 3 ? 3 : m->share ? 2 : 1;
+    for (int i = 0; w->held >= 0 && i < releases; i++) {
+        arrive(&m->empty[block ^ i][w->held], 0);
     }
     w->held = -1;
 }
@@ -263,7 +264,7 @@ static bool multiply_step(machine *m, int block, int group) {
 }
 
 static void start(machine *m) {
-    const int releases = (m->share ? 2 : 1) * (m->turns ? 1 : m->groups);
+    const int releases = (m->share == 3 ? 3 : m->share ? 2 : 1) * (m->turns ? 1 : m->groups);
     for (int block = 0; block < m->blocks; block++) {
         for (int s = 0; s < m->stages; s++) {
             m->full[block][s] = (barrier){0, 1, 1, 0};
@@ -296,9 +297,9 @@ static void barriers_neither_hang_nor_lie(void **state) {
     for (int stages = 2; stages <= STAGES; stages++) {
         for (int steps = 1; steps <= 2 * stages + 1; steps += stages > 4 ? 3 : 1) {
             for (int units = 1; units <= 9; units += 2) {
-                for (int kind = 0; kind < 6; kind++) {
+                for (int kind = 0; kind < 8; kind++) {
                     const int share = kind / 2;
-                    machine m = {.blocks = share ? 2 : 1, .groups = 2, .stages = stages, .steps = steps, .units = units,
+                    machine m = {.blocks = share == 3 ? 4 : share ? 2 : 1, .groups = 2, .stages = stages, .steps = steps, .units = units,
                                  .share = share, .turns = kind % 2};
                     play(&m);
                 }

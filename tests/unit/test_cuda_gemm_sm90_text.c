@@ -19,10 +19,10 @@ static const rft__cuda_facts h200 = {.arch = 90,
 #define ROW(bm, bn, bk) {#bm "x" #bn, &rft__cuda_gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, bm, bn, bk, 12, 90, 1, 0}
 static const rft__cuda_row rows[] = {
     ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
-    ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128),
+    ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128), ROW(128, 224, 64),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
-enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, TF32 };
+enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, TF32 };
 
 typedef struct trial {
     int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail */
@@ -38,6 +38,12 @@ static const trial trials[] = {
     {R64X128, 0, 0, 1, 3, 1, {.m = 70, .n = 150, .k = 264, .batch = 1}},
     {R128X64, 0, 0, 1, 2, 1, {.m = 66, .n = 70, .k = 136, .batch = 1}},
     {TF32, 0, 0, 1, 3, 1, {.m = 70, .n = 136, .k = 68, .batch = 1}},
+    {R128X224, 1, 0, 1, 2, 2, {.m = 130, .n = 230, .k = 72, .batch = 1}},
+    /* both operands shared, by blocks of which some have no tile */
+    {R128X128, 3, 0, 1, 3, 4, {.m = 250, .n = 400, .k = 200, .batch = 2}},
+    {R128X128, 3, 0, 1, 2, 8, {.m = 500, .n = 250, .k = 136, .batch = 1, .x_mn = true, .w_mn = true}},
+    {R64X128, 3, 0, 1, 3, 4, {.m = 100, .n = 250, .k = 400, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X64, 3, 0, 1, 3, 4, {.m = 200, .n = 250, .k = 264, .batch = 1, .y = RFT_BF16}},
     /* orders */
     {R128X128, 0, 0, 1, 3, 1, {.m = 136, .n = 72, .k = 130, .batch = 1, .x_mn = true}},
     {R128X128, 0, 0, 1, 3, 1, {.m = 136, .n = 136, .k = 70, .batch = 2, .x_mn = true, .w_mn = true}},
@@ -65,12 +71,14 @@ static const trial trials[] = {
     {R128X128, 2, 0, 1, 3, 2, {.m = 270, .n = 500, .k = 136, .batch = 2, .y = RFT_BF16}},
     {R128X128, 0, 0, 1, 3, 1, {.m = 265, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R64X128, 0, 0, 1, 3, 1, {.m = 130, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R128X224, 1, 2, 1, 3, 2, {.m = 260, .n = 500, .k = 600, .batch = 1, .y = RFT_BF16}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
 };
 
 static void run(const trial *t) {
     const rft__cuda_row *const r = &rows[t->row];
-    const int cluster = t->split > 1 ? t->split : t->share ? 2 : 1;
+    static const int sharing[] = {1, 2, 2, 4};
+    const int cluster = t->split > 1 ? t->split : sharing[t->share];
     const rft__cuda_config c = {
         .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns == 1, t->turns == 2}};
     rft__cuda_facts f = h200;

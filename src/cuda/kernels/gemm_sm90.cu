@@ -7,7 +7,7 @@
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,
  *   X rows |  WG 1     | wm          empty[s]: every warp that multiplies, in every block of the cluster, has done with it
- *   bm     +-----------+           cluster of 2: the two blocks load halves of the operand they share, to both
+ *   bm     +-----------+           clusters of 2 and 2 x 2: two blocks load halves of an operand they share, to both
  *          |  WG 2     | wm        ping-pong: each warpgroup has a tile of its own, and one multiplies while the other stores
  *          +-----------+ wn        split: the blocks of a cluster sum parts of k, then add them up in order of k
  *                                  tail: the last tiles alone are split so, by the two blocks of a cluster
@@ -22,12 +22,12 @@
 #include "gemm_sm90_epilogue.cuh"
 
 #define CONSUMERS (RFT_WARPS / 4 - 1)
-#define SHARES_W (RFT_OPTION0 == 1) /* by two blocks, one below the other */
-#define SHARES_X (RFT_OPTION0 == 2) /* by two blocks side by side */
+#define SHARES_W (RFT_OPTION0 & 1)      /* by two blocks, one below the other */
+#define SHARES_X (RFT_OPTION0 >> 1 & 1) /* by two blocks side by side */
 #define PING_PONG RFT_OPTION1
 #define TAIL RFT_OPTION2 /* 1: the last tiles of a grid are shared by the blocks of a cluster */
 #define PARTS (RFT_SPLIT > 1 ? RFT_SPLIT : 2) /* of a tile that is shared */
-#define RELEASES (SHARES_W || SHARES_X ? 2 : 1) /* blocks that a stage is released to */
+#define RELEASES (1 + SHARES_W + SHARES_X)    /* blocks that a stage is released to */
 
 #define ELEMENT (RFT_COMPUTE_TYPE == 4 ? 4 : 2)
 #define K_ROW (128 / ELEMENT)     /* k of a 128-byte row */
@@ -43,7 +43,7 @@ typedef struct cta { /* what a block knows */
     const rft__cuda_args *a;
     char *memory;               /* the ring, then what is staged, then barriers */
     unsigned ring, full, empty; /* shared addresses */
-    int rank;                   /* in the cluster */
+    int rank;                   /* in the cluster: where operands are shared, 2 x 2 blocks go across first */
     unsigned long long x_policy, w_policy;
 } cta;
 
@@ -84,13 +84,13 @@ RFT_FN bool work_at(const cta *b, int unit, work *w) {
 
 /* ---- the warpgroup that loads: one thread ---- */
 
-/* One box to where it belongs, or to the same place in both blocks. */
-RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int batch, unsigned full, bool both,
+/* One box to where it belongs, or to the same place in each of `blocks`, a set, if that is not empty. */
+RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int batch, unsigned full, unsigned blocks,
                      unsigned long long policy) {
-    if (both && RFT_BATCHED) {
-        rft__map_load3_multicast(to, map, c0, c1, batch, full, 3, policy);
-    } else if (both) {
-        rft__map_load2_multicast(to, map, c0, c1, full, 3, policy);
+    if (blocks != 0 && RFT_BATCHED) {
+        rft__map_load3_multicast(to, map, c0, c1, batch, full, (unsigned short)blocks, policy);
+    } else if (blocks != 0) {
+        rft__map_load2_multicast(to, map, c0, c1, full, (unsigned short)blocks, policy);
     } else if (RFT_BATCHED) {
         rft__map_load3(to, map, c0, c1, batch, full, policy);
     } else {
@@ -100,30 +100,31 @@ RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int 
 
 RFT_FN void load_x(const cta *b, const rft__cuda_map *map, int stage, const work *w, int step) {
     const unsigned to = b->ring + stage * STAGE_BYTES, full = b->full + 8 * stage;
+    const unsigned blocks = SHARES_X && w->parts == 1 ? 3u << b->rank / 2 * 2 : 0;
     RFT_UNROLL
     for (int i = 0; i < (RFT_X_MN ? 1 : K_ROWS) * RFT_BM / RFT_X_BOX; i++) {
         const int row = i * RFT_X_BOX % RFT_BM, k = step * RFT_BK + i * RFT_X_BOX / RFT_BM * K_ROW;
         const unsigned at = to + i * RFT_X_BOX * 128 * (RFT_X_MN ? RFT_BK / 64 : 1);
-        if (SHARES_X && w->parts == 1 && i % 2 != b->rank) {
+        if (blocks != 0 && i % 2 != b->rank % 2) {
             continue;
         }
-        const bool both = SHARES_X && w->parts == 1;
-        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, both, b->x_policy);
+        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, blocks, b->x_policy);
     }
 }
 
 RFT_FN void load_w(const cta *b, const rft__cuda_map *map, int stage, const work *w, int step) {
     const unsigned to = b->ring + stage * STAGE_BYTES + X_BYTES, full = b->full + 8 * stage;
-    const int batch = b->a->w_batch_stride != 0 ? w->batch : 0;
+    const int batch = b->a->w_batch_stride != 0 ? w->batch : 0, below = b->rank / (1 + SHARES_X);
+    const unsigned blocks = SHARES_W && w->parts == 1 ? SHARES_X ? 5u << b->rank % 2 : 3u : 0;
     RFT_UNROLL
     for (int i = 0; i < (RFT_W_MN ? 1 : K_ROWS) * RFT_BN / RFT_W_BOX; i++) {
         const int c = i * RFT_W_BOX % RFT_BN, k = step * RFT_BK + i * RFT_W_BOX / RFT_BN * K_ROW;
         const int row = rft__tile_w_row(w->n0 + c / RFT_WN * RFT_WN, c % RFT_WN, RFT_WN, b->a->n, RFT_GLU == 1);
         const unsigned at = to + i * RFT_W_BOX * 128 * (RFT_W_MN ? RFT_BK / 64 : 1);
-        if (SHARES_W && w->parts == 1 && i % 2 != b->rank) {
+        if (blocks != 0 && i % 2 != below) {
             continue;
         }
-        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, SHARES_W && w->parts == 1, b->w_policy);
+        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, blocks, b->w_policy);
     }
 }
 
@@ -183,12 +184,12 @@ RFT_FN void multiply(float acc[M_BLOCKS][RFT_WN / 2], unsigned x, unsigned w, bo
     }
 }
 
-/* This warp has read the stage for the last time. */
+/* This warp has read the stage for the last time. Blocks that load into it: this one, the one beside, the one below or above. */
 RFT_FN void release(const cta *b, int stage) {
     const int lane = threadIdx.x % 32;
     if (RELEASES > 1) {
         if (lane < RELEASES) {
-            rft__mbarrier_free_at(b->empty + 8 * stage, lane);
+            rft__mbarrier_free_at(b->empty + 8 * stage, b->rank ^ lane);
         }
     } else if (lane == 0) {
         rft__mbarrier_arrive(b->empty + 8 * stage);

@@ -14,24 +14,23 @@
 #include "hopper.cuh"
 
 #define M_BLOCKS (RFT_WM / 64)
-#define CHUNKS_ROW (RFT_WN / RFT_CHUNK_COLUMNS)
+#define CHUNKS_ROW ((RFT_WN + RFT_CHUNK_COLUMNS - 1) / RFT_CHUNK_COLUMNS) /* the last may be half a chunk */
 #define CHUNKS (M_BLOCKS * CHUNKS_ROW)
 #define Y_COLUMNS (RFT_GLU ? RFT_CHUNK_COLUMNS / 2 : RFT_CHUNK_COLUMNS) /* of a chunk */
 #define SPANS_ROW (Y_COLUMNS / RFT_SPAN)
 
 /* y of 16 bits: rounded accumulators wait in registers and are stored while the next tile is multiplied. */
 #define Y_WIDTH (RFT_GLU ? RFT_WN / 2 : RFT_WN) /* columns of y of a warpgroup */
-#define Y_GROUPS (Y_WIDTH / 8)
-#define Y_CHUNKS_ROW (Y_WIDTH / RFT_CHUNK_COLUMNS)
+#define Y_CHUNKS_ROW ((Y_WIDTH + RFT_CHUNK_COLUMNS - 1) / RFT_CHUNK_COLUMNS)
 #define Y_CHUNKS (M_BLOCKS * Y_CHUNKS_ROW)
-#define Y_WORDS (RFT_DEFERRED ? M_BLOCKS * Y_GROUPS * 2 : 1)
+#define Y_WORDS (RFT_DEFERRED ? Y_CHUNKS * 16 : 1)
 
 typedef struct spot { /* of y: where something begins */
     int batch, m, n;
 } spot;
 
 typedef struct parcel {
-    unsigned word[Y_WORDS]; /* pairs of columns: [block of 64 rows][8 columns][row or row + 8] */
+    unsigned word[Y_WORDS]; /* pairs of columns: [chunk][8 columns][row or row + 8] */
     spot at;                /* of the warpgroup */
     bool waits;
 } parcel;
@@ -53,7 +52,8 @@ RFT_FN void take_chunk(float acc[M_BLOCKS][RFT_WN / 2], int chunk, float v[32]) 
         if (c == chunk) {
             RFT_UNROLL
             for (int i = 0; i < 32; i++) {
-                v[i] = acc[c / CHUNKS_ROW][chunk_register(c % CHUNKS_ROW, i)];
+                const int from = chunk_register(c % CHUNKS_ROW, i);
+                v[i] = from < RFT_WN / 2 ? acc[c / CHUNKS_ROW][from] : 0;
             }
         }
     }
@@ -106,14 +106,17 @@ RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[R
     }
 }
 
-/* Columns of y from `column` on; none where negative. */
-RFT_FN int columns_left(const rft__cuda_args *a, int column) { return (RFT_GLU ? a->n / 2 : a->n) - column; }
+/* Columns of y from `column` on, of the warpgroup's own where its last chunk is half; none where negative. in: of its chunk. */
+RFT_FN int columns_left(const rft__cuda_args *a, int in, int column) {
+    const int columns = RFT_GLU ? a->n / 2 : a->n;
+    return (Y_WIDTH % RFT_CHUNK_COLUMNS ? min(columns, (in / Y_WIDTH + 1) * Y_WIDTH) : columns) - column;
+}
 
 RFT_FN void fetch_span(const rft__cuda_args *a, const spot *at, int i, rft__epi_operands *o) {
     const int lane = threadIdx.x % 32, column = at->n + rft__chunk_span(lane, SPANS_ROW) * RFT_SPAN;
     const int m = at->m + rft__chunk_row(lane, i, SPANS_ROW);
     if (m < a->m) {
-        rft__epi_fetch(a, at->batch, m, column, RFT_SPAN, columns_left(a, column), o);
+        rft__epi_fetch(a, at->batch, m, column, RFT_SPAN, columns_left(a, at->n, column), o);
     }
 }
 
@@ -122,7 +125,7 @@ RFT_FN void fetch_span(const rft__cuda_args *a, const spot *at, int i, rft__epi_
 
 RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, const spot *at, int first) {
     const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = at->n + span * RFT_SPAN;
-    const int valid = columns_left(a, column);
+    const int valid = columns_left(a, at->n, column);
     rft__epi_operands o[SPANS];
     RFT_UNROLL
     for (int i = 0; i < SPANS; i++) {
@@ -155,7 +158,7 @@ RFT_FN spot chunk_spot(const spot *first, int c, int warp) {
 
 /* Lines of 128 bytes of the warpgroup's rows, one a thread; each row's last element is within its last line. */
 RFT_FN void prefetch_matrix(const rft__cuda_args *a, const rft__cuda_operand *o, int size, const spot *first) {
-    const int lines = Y_WIDTH * size / 128, columns = RFT_GLU ? a->n / 2 : a->n;
+    const int lines = (Y_WIDTH * size + 127) / 128, columns = RFT_GLU ? a->n / 2 : a->n;
     const char *const p = (const char *)o->ptr + (RFT_BATCHED ? first->batch * o->batch_stride : 0) * size;
     _Pragma("unroll 1")
     for (int i = threadIdx.x % 128; i < RFT_WM * lines; i += 128) {
@@ -209,6 +212,10 @@ RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], const
     RFT_UNROLL
     for (int i = 0; i < Y_WORDS; i++) {
         const int chunk = i / 16, r = i % 16 * 2;
+        if (chunk % Y_CHUNKS_ROW * 32 + r >= Y_WIDTH / 2) {
+            to->word[i] = 0;
+            continue;
+        }
         float *const v = acc[chunk / Y_CHUNKS_ROW] + chunk % Y_CHUNKS_ROW * 32 + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
         if (RFT_EPI_COUNT > 0) {
             const spot at = parcel_spot(first, chunk);
@@ -240,7 +247,7 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
 RFT_FN void deliver_chunk(const rft__cuda_args *a, const parcel *from, int chunk, char *staged) {
     const int lane = threadIdx.x % 32;
     const spot at = parcel_spot(&from->at, chunk);
-    const int n = at.n + lane % 8 * 8, left = columns_left(a, n);
+    const int n = at.n + lane % 8 * 8, left = columns_left(a, at.n, n);
     stage_words(from->word + 16 * chunk, rft__shared(staged));
     __syncwarp();
     RFT_UNROLL

@@ -3,8 +3,9 @@
  * gemm_sm90_layout.h - which tile a block of gemm_sm90.cu works on, how its ring passes a tile of another warpgroup, where its
  * epilogue stages accumulators. Plain C that the C compiler and NVRTC both read; tests/unit/test_cuda_gemm_sm90.c proves it.
  *
- * A unit is what a cluster works on at a time: one tile, or two that share an operand. The grid walks units in one raster a
- * batch; number[]: rows and columns of units in a batch, rows that the raster walks down, units of all batches.
+ * A unit is what a cluster works on at a time: one tile, two that share an operand, or 2 x 2 that share both. The grid walks
+ * units in one raster a batch; number[]: rows and columns of units in a batch, rows that the raster walks down, units of all
+ * batches.
  *
  * A warp stages a chunk of 16 rows x 64 columns f32 (4 KiB) in the order of its accumulators and reads it back as spans of 8
  * columns of y: with a gated unit 4 spans a row (gate and up beside each other), else 8.
@@ -39,11 +40,11 @@ typedef struct rft__unit {
     int tile_m, tile_n, batch;
 } rft__unit;
 
-/* The tile of block rank; down, across: tiles of a unit. */
+/* The tile of block rank; down, across: tiles of a unit, and blocks walk across it first. */
 RFT_FN rft__unit rft__unit_at(int unit, const int *number, int down, int across, int rank) {
     const int of_batch = number[0] * number[1], batch = unit / of_batch;
     const rft__tile t = rft__tile_at(unit - batch * of_batch, number[0], number[1], number[2]);
-    const rft__unit u = {t.m * down + (down > 1 ? rank : 0), t.n * across + (across > 1 ? rank : 0), batch};
+    const rft__unit u = {t.m * down + (down > 1 ? rank / across : 0), t.n * across + (across > 1 ? rank % across : 0), batch};
     return u;
 }
 

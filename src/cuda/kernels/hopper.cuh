@@ -127,6 +127,7 @@ RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.ar
 #define RFT_C_64(i)  RFT_C_32(i), RFT_C_32(i + 32)
 #define RFT_C_80(i)  RFT_C_64(i), RFT_C_16(i + 64)
 #define RFT_C_96(i)  RFT_C_64(i), RFT_C_32(i + 64)
+#define RFT_C_112(i) RFT_C_96(i), RFT_C_16(i + 96)
 #define RFT_C_128(i) RFT_C_64(i), RFT_C_64(i + 64)
 
 /* R = N / 2 registers; a, b, s: the numbers behind theirs. */
@@ -148,6 +149,7 @@ RFT_WGMMA(96, 48, 48, 49, 50)
 RFT_WGMMA(128, 64, 64, 65, 66)
 RFT_WGMMA(160, 80, 80, 81, 82)
 RFT_WGMMA(192, 96, 96, 97, 98)
+RFT_WGMMA(224, 112, 112, 113, 114)
 RFT_WGMMA(256, 128, 128, 129, 130)
 
 /* The one of N = n, where n is a macro. */
