@@ -24,10 +24,7 @@ static int shared_bytes(const rft__cuda_config *c) {
 }
 
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
-static int resident(const rft__cuda_row *r) {
-    const int registers = each(r) >= 128 ? 256 : r->bm * r->bn >= 128 * 128 ? 128 : each(r) >= 64 || r->bm < 32 ? 176 : 128;
-    return 65536 / (registers * 32 * r->warps);
-}
+static int resident(const rft__cuda_row *r) { return each(r) >= 128 ? 256 / (32 * r->warps) : 1; }
 
 /* Share of the FMA rate: the fewer sums a thread has, the more instructions load operands. */
 static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : each(r) >= 64 ? 0.78 : 0.6; }
@@ -36,7 +33,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
                    char reason[RFT__CUDA_REASON]) {
     (void)f, (void)m, (void)reason;
     const bool large = row->bm * row->bn >= 128 * 128;
-    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, 8, 1}};
+    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, large ? 8 : 16, 1}};
     int n = 0;
     if (rft__cuda_halves_aligned(p, QUAD * rft__cuda_size(p->w.elem))) {
         out[n] = any;

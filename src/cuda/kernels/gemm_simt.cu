@@ -38,7 +38,7 @@
 #define UNROLLED (RFT_OPTION1 < PART ? RFT_OPTION1 : PART) /* k of a loop body: it stays in the instruction cache */
 #define TM (EACH >= 64 ? 8 : 4)
 #define TN (EACH / TM)
-#define RESIDENT (EACH >= 128 ? 256 / THREADS : AREA / THREADS >= 64 ? 512 / THREADS : EACH >= 64 || RFT_BM < 32 ? 1 : 2) /* blocks of an SM, by registers */
+#define RESIDENT (AREA >= 128 * 128 ? 256 / THREADS : 1) /* blocks of an SM, by registers */
 #define ROW_GROUPS (TM / 4)
 #define COLUMN_GROUPS (TN / 4)
 #define ROW_THREADS (RFT_BM / TM)
