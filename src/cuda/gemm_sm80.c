@@ -12,6 +12,7 @@ enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times
 enum {
     MOST_STAGES = 8,
     FEW_STAGES = 3,
+    FEW_WARPS = 4, /* one for each scheduler of an SM */
     PART_ROWS = 16,
     PART_PAD = 8,
     SYSTEM_SHARED = 1024,
@@ -20,7 +21,8 @@ enum {
     LARGE = 128 * 128
 };
 
-static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier */
+static const double LATENCY = 1.6e-6; /* seconds from a stage's copies to its barrier, with cold weights */
+static const double PAUSE = 0.15e-6;  /* at the end of a stage, of schedulers that have no other warp */
 
 static int stage_bytes(const rft__cuda_row *r, int depth) { return (r->bm + r->bn) * r->bk * depth * rft__cuda_size(r->x); }
 
@@ -39,7 +41,7 @@ static int resident(const rft__cuda_row *r) {
 
 /* Those that a grid gives it. */
 static int beside(const rft__cuda_facts *f, const rft__cuda_row *r, int64_t tiles) {
-    return (int)rft__min(resident(r), rft__ceil_div(tiles, f->sms));
+    return (int)rft__min(resident(r), rft__max(1, rft__ceil_div(tiles, f->sms)));
 }
 
 /* Bytes of shared memory for each of `blocks` on an SM. */
@@ -65,15 +67,27 @@ static rft__cuda_config cut_to(rft__cuda_config c, int64_t k) {
 }
 
 /* Blocks of large tiles take them in turn: the ring runs on from one to the next, whose loads hide the way out of the last. That
- * needs room for the sums beside three stages. */
+ * needs room for the sums beside three stages. A ring that fills an SM also keeps blocks of the next kernel from joining those of
+ * a small grid in pairs, which would take twice the time. */
 static rft__cuda_config ring_of(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *r) {
-    rft__cuda_config c = ring_in(r, room(f, resident(r)) - out_bytes(r));
+    const int bytes = room(f, beside(f, r, rft__cuda_tiles(p, r, m).count));
+    rft__cuda_config c = ring_in(r, bytes - out_bytes(r));
     c.option[TURNS] = 1;
     if (r->bm * r->bn < LARGE || c.stages < FEW_STAGES) {
-        c = ring_in(r, room(f, beside(f, r, rft__cuda_tiles(p, r, m).count)));
+        c = ring_in(r, bytes);
         c = c.stages >= FEW_STAGES ? c : ring_in(r, f->shared_block);
     }
     return cut_to(c, p->w.k);
+}
+
+static int64_t shared_of(const rft__cuda_config *c) {
+    const int64_t ring = (int64_t)stage_bytes(c->row, c->option[DEPTH]) * c->stages;
+    return c->option[TURNS] ? ring + out_bytes(c->row) : rft__max(ring, out_bytes(c->row));
+}
+
+/* Blocks of a config that an SM holds. */
+static int blocks_of(const rft__cuda_facts *f, const rft__cuda_config *c) {
+    return (int)rft__max(1, rft__min(resident(c->row), f->shared_sm / (shared_of(c) + SYSTEM_SHARED)));
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
@@ -99,28 +113,31 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n;
 }
 
-/* Of the rate of mma.sync: the fewer sums a warp has, the more of its time goes to ldmatrix. */
+/* Of the rate of mma.sync, where blocks fill an SM: the fewer sums a warp has, the more of its time goes to ldmatrix. */
 static double share(const rft__cuda_row *r) {
     const int sums = warp_m(r) * warp_n(r);
-    return sums >= BIG_WARP ? 0.8 : sums >= 64 * 32 ? 0.68 : sums >= 32 * 32 ? 0.5 : 0.35;
+    return sums >= BIG_WARP ? (r->warps > FEW_WARPS ? 0.8 : 0.72) : sums >= 64 * 32 ? 0.6 : sums >= 32 * 32 ? 0.5 : 0.36;
 }
 
-/* mma.sync reaches about 0.62 of wgmma's rate on Hopper. Mixed 16-bit pairs take tf32 instructions. */
+/* mma.sync has about 0.75 of the sustained rate of wgmma on Hopper. Mixed 16-bit pairs take tf32 instructions; f32 is rounded. */
 static double rate_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
     const double peak = r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16;
-    return peak * (f->arch == 90 ? 0.75 : 1.0) * share(r) / f->sms;
+    return peak * (f->arch == 90 ? 0.75 : 1.0) * share(r) * (r->x == RFT_F32 ? 0.85 : 1.0) / f->sms;
 }
 
+/* A stage takes the time of its products; for a block of few warps that is alone on an SM also a pause, in which they meet and
+ * read; and it cannot come sooner than its copies, STAGES - 1 of which are under way. */
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int align = c->option[ALIGNMENT], bk = r->bk * c->option[DEPTH];
-    const int by_shared = f->shared_sm / (stage_bytes(r, c->option[DEPTH]) * c->stages + SYSTEM_SHARED);
-    const int blocks = (int)rft__max(1, rft__min(resident(r), by_shared));
-    const double slower = align == 16 ? 1.0 : align == 4 ? 1.3 : 2.5, product = 2.0 * r->bm * r->bn * bk / rate_of(f, r) * slower;
-    const double copy = (double)stage_bytes(r, c->option[DEPTH]) / (f->l2_bps / f->sms), work = product > copy ? product : copy;
-    const double between = c->option[TURNS] ? 1.0 : c->stages + 1.0, steps = (double)rft__ceil_div(p->w.k, bk) + between;
-    const double busy = rft__cuda_waves(t.count, f->sms, blocks, steps, work, LATENCY * slower / (c->stages - 1));
+    const int align = c->option[ALIGNMENT], bytes = stage_bytes(r, c->option[DEPTH]);
+    const double slower = align == 16 ? 1.0 : align == 4 ? 2.1 : 6.0;
+    const double product = 2.0 * r->bm * r->bn * r->bk * c->option[DEPTH] / rate_of(f, r) * slower;
+    const double copy = bytes / (f->l2_bps / f->sms), work = product > copy ? product : copy;
+    const double alone = product + (r->warps > FEW_WARPS ? 0.0 : PAUSE), waits = LATENCY / (c->stages - 1);
+    const double least = alone > waits ? alone : waits;
+    const double steps = (double)rft__ceil_div(p->w.k, r->bk * c->option[DEPTH]) + (c->option[TURNS] ? 1.0 : c->stages);
+    const double busy = rft__cuda_waves(t.count, f->sms, blocks_of(f, c), steps, work, least);
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     return 2e-6 + (busy > memory ? busy : memory);
 }
@@ -130,13 +147,12 @@ static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t)
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int64_t tiles = t.m * t.n, ring = (int64_t)stage_bytes(r, c->option[DEPTH]) * c->stages;
-    const int64_t shared = c->option[TURNS] ? ring + out_bytes(r) : rft__max(ring, out_bytes(r));
-    const int64_t blocks = c->option[TURNS] ? rft__min(tiles, (int64_t)f->sms * resident(r)) : tiles;
+    const int64_t tiles = t.m * t.n;
+    const int64_t blocks = c->option[TURNS] ? rft__min(tiles, (int64_t)f->sms * blocks_of(f, c)) : tiles;
     *l = (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)r->warps,
                             .cluster = 1,
-                            .shared = (unsigned)shared,
+                            .shared = (unsigned)shared_of(c),
                             .number = {(int)t.m, (int)t.n, rft__cuda_raster(r, t, (int64_t)f->sms * resident(r))}};
 }
 
