@@ -2,7 +2,8 @@
  *
  * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
  * they cost. A config shares operands between two or four blocks of a cluster (option 0), gives each warpgroup a tile of its own
- * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split).
+ * (option 1), shares the last tiles of a grid between two blocks (option 2), puts two blocks on an SM, each with one tile
+ * (option 3), or cuts k of all over a cluster (split).
  * Called through rft__cuda_gemm_sm90. An element is one chain of wgmma in ascending k, and parts are added in that order: with
  * neither split nor tail its bits depend on k alone.
  */
@@ -11,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SHARE, PING_PONG, TAIL /* options */ };
+enum { SHARE, PING_PONG, TAIL, DENSE /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
     SWIZZLE_ROW = 128,
@@ -22,7 +23,8 @@ enum {
     MAX_CHUNKS = 4, /* of y that a warp defers */
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
-    GPC_SMS = 16 /* SMs that a cluster's blocks must be among; some have two more */
+    BLOCK_BYTES = 1024, /* of shared memory that each block has beside its own */
+    MAX_CLUSTER = 8
 };
 
 /* A config's tile as the kernel sees it. */
@@ -49,12 +51,13 @@ static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
                  .x_box = rft__cuda_x_mn(p) ? 64 : r->bm / across_of(c),
                  .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
                  .stage_bytes = (r->bm + r->bn) * r->bk * element(r),
-                 .fixed_bytes = ALIGN + (c->split > 1 ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
+                 .fixed_bytes = ALIGN + (c->split > 1 || c->option[DENSE] ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
 }
 
 static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    const int fit = (f->shared_block - t.fixed_bytes) / t.stage_bytes;
+    const int room = c->option[DENSE] ? f->shared_sm / 2 - BLOCK_BYTES : f->shared_block;
+    const int fit = (room - t.fixed_bytes) / t.stage_bytes;
     return fit < MAX_STAGES ? fit : MAX_STAGES;
 }
 
@@ -66,19 +69,17 @@ static rft__tiles units(const rft__problem *p, const rft__cuda_config *c, int64_
     return (rft__tiles){um, un, um * un * p->batch};
 }
 
-/* Clusters that run at the same time, a block an SM. */
+/* Clusters that run at the same time, a block an SM. One does not leave its GPC: on the 132 SMs of an H200, measured. */
 static int64_t slots(const rft__cuda_facts *f, const rft__cuda_config *c) {
-    if (c->cluster <= 2) {
-        return f->sms / c->cluster;
-    }
-    const int64_t n = (int64_t)(f->sms / GPC_SMS) * (GPC_SMS / c->cluster);
+    static const int of_132[MAX_CLUSTER + 1] = {132, 132, 66, 39, 30, 22, 17, 15, 15};
+    const int64_t n = (int64_t)f->sms * of_132[c->cluster] / 132;
     return n > 0 ? n : 1;
 }
 
 /* Clusters of a launch. Where half of those there are would do, each tile of a unit has one: the grid is all tail. */
 static int64_t clusters(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
     const int64_t most = slots(f, c);
-    return c->split > 1 ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
+    return c->split > 1 || c->option[DENSE] ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
 }
 
 /* Waves of tiles; a tail is half of one. */
@@ -98,85 +99,6 @@ static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c,
         least = rft__min(rows, least);
     }
     return best;
-}
-
-/* ---- configs ---- */
-
-static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row *r) {
-    if (r->compute == RFT__CUDA_TF32 && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
-        return "multiplies tf32 from K-contiguous x and w only";
-    }
-    if (m > INT32_MAX - 1024 || p->w.n > INT32_MAX - 1024 || units(p, &(rft__cuda_config){.row = r}, m).count > MAX_UNITS) {
-        return "counts at most 2^30 tiles";
-    }
-    return NULL;
-}
-
-/* Whether boxes of 64 rows, two blocks and gated halves divide the tile. */
-static bool divides(const rft__problem *p, const rft__cuda_config *c) {
-    const rft__cuda_row *const r = c->row;
-    const cut t = cut_of(p, c);
-    const int part = halves(p) ? t.wn / 2 : t.wn;
-    const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
-    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && (p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0);
-}
-
-static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, CHUNK_COLUMNS); }
-
-/* Whether the f32 sums of a tile may take the place of the ring. */
-static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
-    const cut t = cut_of(p, c);
-    return t.consumers * 4 * chunks_of(&t, t.wn) * CHUNK_BYTES <= c->stages * t.stage_bytes;
-}
-
-static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const rft__tiles t = rft__cuda_tiles(p, c->row, m);
-    const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
-    if (c->split > 1) {
-        return !p->batch_invariant && t.count * c->split <= f->sms && steps >= 4 * c->split &&
-               sums_fit(p, c);
-    }
-    if (c->option[PING_PONG]) {
-        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
-    }
-    return t.m >= down_of(c) && t.n >= across_of(c);
-}
-
-/* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
-static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
-    const rft__cuda_row *const r = c->row;
-    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant &&
-           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
-}
-
-static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
-    c.stages = stages(f, p, &c);
-    c.option[TAIL] = shares_tail(p, &c);
-    if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
-        out[(*n)++] = c;
-    }
-}
-
-static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]) {
-    static const int splits[] = {2, 3, 4, 6, 8};
-    const char *const why = refuse(p, m, row);
-    int n = 0;
-    if (why != NULL) {
-        snprintf(reason, RFT__CUDA_REASON, "%s", why);
-        return 0;
-    }
-    for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
-        for (int turns = 0; turns < 2; turns++) {
-            rft__cuda_config c = {.row = row, .split = 1, .option = {share, turns}};
-            c.cluster = down_of(&c) * across_of(&c);
-            add(f, p, m, c, out, &n);
-        }
-    }
-    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
-        add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
-    }
-    return n;
 }
 
 /* ---- the epilogue ---- */
@@ -201,15 +123,101 @@ static bool reads_matrix(const rft__problem *p) {
     return matrix;
 }
 
+static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, CHUNK_COLUMNS); }
+
 /* Whether y waits in registers, rounded, and is stored while the next tile is multiplied. Then the list is applied to pairs of
  * columns in the registers that hold them: gate and up must be in one thread's, and chunks of y a step must do. */
-static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
+static bool deferrable(const rft__problem *p, const rft__cuda_config *c) {
     const bool gated = p->epi.glu_at >= 0;
     const cut t = cut_of(p, c);
     const int columns = gated ? t.wn / 2 : t.wn;
     return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
            (!gated || columns % CHUNK_COLUMNS == 0) && rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, columns) &&
            !is_long(p) && !reads_matrix(p);
+}
+
+/* ---- configs ---- */
+
+static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row *r) {
+    if (r->compute == RFT__CUDA_TF32 && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
+        return "multiplies tf32 from K-contiguous x and w only";
+    }
+    if (m > INT32_MAX - 1024 || p->w.n > INT32_MAX - 1024 || units(p, &(rft__cuda_config){.row = r}, m).count > MAX_UNITS) {
+        return "counts at most 2^30 tiles";
+    }
+    return NULL;
+}
+
+/* Whether boxes of 64 rows, two blocks and gated halves divide the tile. */
+static bool divides(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    const cut t = cut_of(p, c);
+    const int part = halves(p) ? t.wn / 2 : t.wn;
+    const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
+    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && (p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0);
+}
+
+/* Whether the f32 sums of a tile may take the place of the ring. */
+static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
+    const cut t = cut_of(p, c);
+    return t.consumers * 4 * chunks_of(&t, t.wn) * CHUNK_BYTES <= c->stages * t.stage_bytes;
+}
+
+static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+    const rft__tiles t = rft__cuda_tiles(p, c->row, m);
+    const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
+    if (c->split > 1) {
+        return !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
+    }
+    if (c->option[DENSE] && !(c->row->bm * c->row->bn <= 128 * 128 && c->row->warps == 12 && deferrable(p, c))) {
+        return false;
+    }
+    if (c->option[PING_PONG]) {
+        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
+    }
+    return t.m >= down_of(c) && t.n >= across_of(c);
+}
+
+/* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
+static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !c->option[DENSE] && !p->batch_invariant &&
+           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
+}
+
+static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
+    c.stages = stages(f, p, &c);
+    c.option[TAIL] = shares_tail(p, &c);
+    if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
+        out[(*n)++] = c;
+    }
+}
+
+static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
+                   char reason[RFT__CUDA_REASON]) {
+    static const int splits[] = {2, 3, 4, 6, 8};
+    const char *const why = refuse(p, m, row);
+    int n = 0;
+    if (why != NULL) {
+        snprintf(reason, RFT__CUDA_REASON, "%s", why);
+        return 0;
+    }
+    for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
+        for (int turns = 0; turns < 2 - (share == SHARE_BOTH); turns++) {
+            rft__cuda_config c = {.row = row, .split = 1, .option = {share, turns}};
+            c.cluster = down_of(&c) * across_of(&c);
+            add(f, p, m, c, out, &n);
+        }
+    }
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
+    }
+    for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
+        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = share, [DENSE] = 1}};
+        c.cluster = down_of(&c) * across_of(&c);
+        add(f, p, m, c, out, &n);
+    }
+    return n;
 }
 
 /* ---- cost ---- */
@@ -230,7 +238,7 @@ static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_cl
 /* What of a tile's epilogue no wgmma hides: rounding in registers, or f32 through shared memory twice and the whole list. */
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const double tile = (double)c->row->bm * c->row->bn;
-    if (deferred(p, c)) {
+    if (deferrable(p, c)) {
         return 200.0 + tile / 64.0 * (1.0 + 0.5 * p->epi.n_op);
     }
     return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
@@ -263,7 +271,7 @@ static int spans_ahead(const rft__problem *p) {
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferred(p, c), spans_ahead(p));
+    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferrable(p, c), spans_ahead(p));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }
@@ -272,7 +280,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     const rft__tiles u = units(p, c, m);
     const cut t = cut_of(p, c);
     *l = (rft__cuda_launch){.grid = {(unsigned)(clusters(f, c, u.count) * c->cluster), 1, 1},
-                            .block = 32 * (unsigned)c->row->warps,
+                            .block = c->option[DENSE] ? 128 * (unsigned)t.consumers + 32 : 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
                             .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
                             .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};

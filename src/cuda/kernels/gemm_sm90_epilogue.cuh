@@ -205,26 +205,32 @@ RFT_FN spot parcel_spot(const spot *first, int c) {
     return s;
 }
 
-/* Applies the list to the accumulators where they are; unrolled, as each register is free once its word is made. Pairs beyond
- * an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
-RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], const spot *first, parcel *to) {
-    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
+/* Applies the list to the accumulators of a chunk where they are; unrolled, as each register is free once its word is made. Pairs
+ * beyond an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
+RFT_FN void pack_chunk(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], int chunk, parcel *to) {
+    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n, first = chunk % Y_CHUNKS_ROW * 32;
+    const spot at = parcel_spot(&to->at, chunk);
     RFT_UNROLL
-    for (int i = 0; i < Y_WORDS; i++) {
-        const int chunk = i / 16, r = i % 16 * 2;
-        if (chunk % Y_CHUNKS_ROW * 32 + r >= Y_WIDTH / 2) {
-            to->word[i] = 0;
+    for (int r = 0; r < 32; r += 2) {
+        if (first + r >= Y_WIDTH / 2) {
+            to->word[16 * chunk + r / 2] = 0;
             continue;
         }
-        float *const v = acc[chunk / Y_CHUNKS_ROW] + chunk % Y_CHUNKS_ROW * 32 + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
+        float *const v = acc[chunk / Y_CHUNKS_ROW] + first + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
         if (RFT_EPI_COUNT > 0) {
-            const spot at = parcel_spot(first, chunk);
             const int row = at.m + rft__wgmma_row(lane, r), column = at.n + rft__wgmma_column(lane, r);
             rft__epi_span(a, at.batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
         }
-        to->word[i] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
+        to->word[16 * chunk + r / 2] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
     }
+}
+
+RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], const spot *first, parcel *to) {
     to->at = *first, to->waits = true;
+    RFT_UNROLL
+    for (int c = 0; c < Y_CHUNKS; c++) {
+        pack_chunk(a, acc, c, to);
+    }
 }
 
 /* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
