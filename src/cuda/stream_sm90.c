@@ -20,11 +20,16 @@ enum { STAGE_BYTES = 16 << 10, PARCELS_BYTES = 28 << 10, SLAB_TILE = 128 * 128 }
 enum { PLACES_SMS = 132 };
 static const int PLACES[MAX_SPLIT] = {132, 132, 114, 116, 105, 96, 98, 112};
 
-/* Of one H200, fitted to graph launches back to back. */
-static const double FIXED = 1.5e-6; /* seconds */
-static const double MEET = 0.35e-6; /* sums of a cluster */
-static const double TILE = 0.1e-6;  /* what the ring does not hide of a tile's end */
-static const double SM_BPS = 90e9;  /* bytes a second into one SM */
+/* Measured on an H200, 2026-11-29: fitted to 700 runs, graph launches back to back with W from memory. */
+static const double START = 0.87e-6; /* seconds: a launch, first bytes, last stage */
+static const double SM_BPS = 127e9;  /* bytes a second into one SM, 64 a clock */
+static const double BURST = 1.3;     /* times its share of the sustained rate that an SM multiplies while others wait */
+static const double OVERLAP = 3.4;   /* norm in which memory, loads and products add up: 1 none hides another, infinite all */
+static const double SAME_K = 0.032;  /* of memory's time, lost where SMs are spare and all blocks are at one or two places of k */
+static const double MEET = 0.42e-6;  /* a cluster's wait for each other */
+static const double SEND_BPS = 19e9; /* bytes a second from SM to SM */
+static const double OUTPUT = 0.048e-9;   /* to finish an output of a block */
+static const double LATER_SLAB = 0.3e-6; /* of a tile that is not the last: the ring hides the first slab */
 
 static int64_t columns(const rft__cuda_row *r, const rft__problem *p) { return p->epi.glu_at < 0 ? r->bn : r->bn / 2; }
 static int halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.glu == RFT__GLU_HALVES ? 2 : 1; }
@@ -135,16 +140,27 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 
 /* ---- cost ---- */
 
+static double norm(double a, double b, double c) {
+    return pow(pow(a, OVERLAP) + pow(b, OVERLAP) + pow(c, OVERLAP), 1.0 / OVERLAP);
+}
+
+/* What is left of the last tile when its last bytes are here, and of the others what the ring does not hide. */
+static double end_seconds(const rft__cuda_config *c, double each) {
+    const double sums = (double)c->row->bm * c->row->bn, sent = 4.0 * sums * (c->split - 1) / c->split;
+    const double meet = c->split > 1 ? MEET + sent / SEND_BPS : 0.0;
+    return meet + OUTPUT * sums / c->split + LATER_SLAB * (each - 1.0) * (c->row->bm / c->option[SLAB] - 1);
+}
+
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    const int64_t count = tiles(p, r), each = rft__ceil_div(count, clusters(f, p, c));
-    const double part = (double)(rft__ceil_div(rft__ceil_div(p->w.k, stage_k(c)), c->split) * stage_k(c));
-    const double sent = 4.0 * r->bm * r->bn * (c->split - 1) / c->split;
-    const double in = (double)each * ((r->bn + r->bm) * part * rft__cuda_size(r->w) + sent) / SM_BPS;
-    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
-    const double flops = (r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16) / f->sms;
-    const double multiply = 2.0 * (double)each * r->bn * r->bm * part / flops;
-    return FIXED + fmax(memory, fmax(in, multiply)) + TILE * (double)(each - 1) + (c->split > 1 ? MEET : 0.0);
+    const int64_t count = tiles(p, r), groups = clusters(f, p, c), each = rft__ceil_div(count, groups);
+    const int64_t part = rft__ceil_div(rft__ceil_div(p->w.k, stage_k(c)), c->split) * stage_k(c);
+    const double spare = c->split < 3 && groups * c->split < f->sms * 31 / 32 ? SAME_K : 0.0;
+    const double flops = BURST * (r->compute == RFT__CUDA_TF32 ? f->flops_tf32 : f->flops_16) / f->sms;
+    const double memory = (1.0 + spare) * rft__cuda_traffic(p, m) / f->read_bps;
+    const double load = (double)(each * part) * (r->bn + r->bm) * rft__cuda_size(r->w) / SM_BPS;
+    const double multiply = 2.0 * (double)(each * part) * r->bn * r->bm / flops;
+    return START + norm(memory, load, multiply) + end_seconds(c, (double)each);
 }
 
 /* ---- launch, maps ---- */

@@ -167,6 +167,30 @@ static void every_launch_covers_the_tiles(void **state) {
     }
 }
 
+/* The splits of k that an H200 ran fastest, by much; the last columns are a row of rows[] and its split. */
+static void splits_are_those_measured(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n, k, m;
+        int row, split;
+    } best[] = {
+        {4096, 4096, 8, 0, 2},  {24576, 1536, 8, 0, 1}, {2112, 7168, 8, 0, 3},    {4096, 14336, 64, 2, 2},
+        {7168, 2048, 64, 2, 1}, {6144, 4096, 64, 4, 2}, {7168, 16384, 128, 8, 3}, {24576, 1536, 128, 8, 1},
+    };
+    for (size_t i = 0; i < sizeof best / sizeof *best; i++) {
+        const rft__problem p = problem_of(best[i].n, best[i].k, 1, RFT__GLU_NONE);
+        rft__cuda_config list[RFT__CUDA_CONFIGS];
+        char reason[RFT__CUDA_REASON];
+        const int n = rft__cuda_stream_sm90.configs(&h200, &p, best[i].m, &rows[best[i].row], list, reason);
+        int least = 0;
+        for (int c = 1; c < n; c++) {
+            const double s = rft__cuda_stream_sm90.seconds(&h200, &p, best[i].m, &list[c]);
+            least = s < rft__cuda_stream_sm90.seconds(&h200, &p, best[i].m, &list[least]) ? c : least;
+        }
+        assert_int_equal(list[least].split, best[i].split);
+    }
+}
+
 static void refusals_say_why(void **state) {
     (void)state;
     rft__cuda_config list[RFT__CUDA_CONFIGS];
@@ -249,15 +273,11 @@ static void sums_are_exact_on_the_cpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fragment_has_one_owner),
-        cmocka_unit_test(gate_meets_up),
-        cmocka_unit_test(fragments_do_not_overlap),
-        cmocka_unit_test(parcels_do_not_overlap),
-        cmocka_unit_test(parts_of_k_are_cut_evenly),
-        cmocka_unit_test(every_launch_covers_the_tiles),
-        cmocka_unit_test(refusals_say_why),
-        cmocka_unit_test(odd_operands_do_not_suit),
-        cmocka_unit_test(sums_are_exact_on_the_cpu),
+        cmocka_unit_test(each_fragment_has_one_owner), cmocka_unit_test(gate_meets_up),
+        cmocka_unit_test(fragments_do_not_overlap),    cmocka_unit_test(parcels_do_not_overlap),
+        cmocka_unit_test(parts_of_k_are_cut_evenly),   cmocka_unit_test(every_launch_covers_the_tiles),
+        cmocka_unit_test(splits_are_those_measured),   cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(odd_operands_do_not_suit),    cmocka_unit_test(sums_are_exact_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,7 @@ RFT_FN void rft__await_cluster(unsigned barrier, unsigned parity) {
 }
 
 /* ---- clusters: remote is from rft__cluster_map ---- */
-/* Arrives by itself: the barrier, of the same block as remote, counts the bytes, a multiple of 16. st.async, by contrast, takes
- * the receiver a clock for each thread that sends. */
+/* Arrives by itself: the barrier, of the same block as remote, counts the bytes, a multiple of 16. */
 RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(remote),
                  "r"(from), "r"(bytes), "r"(remote_barrier)
