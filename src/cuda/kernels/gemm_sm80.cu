@@ -248,6 +248,14 @@ RFT_FN void round_all(unsigned (*block)[4], int count) {
     }
 }
 
+/* f32 becomes tf32. */
+RFT_FN void fragments_round(fragments *f) {
+    if (SIZE == 4) {
+        round_all(f->x, MI);
+        round_all(f->w, NJ / 2);
+    }
+}
+
 /* The first or second 8 k of 16: a word of 2 k as a low and a high word of 1 k. f16 with bf16 as tf32, x row by row. */
 RFT_FN void multiply_mixed(float (*sum)[NJ][4], const fragments *f, int half) {
     unsigned b[NJ][2], a[4];
@@ -272,10 +280,7 @@ RFT_FN void multiply_mixed(float (*sum)[NJ][4], const fragments *f, int half) {
 }
 
 RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
-    if (SIZE == 4) {
-        round_all(f->x, MI);
-        round_all(f->w, NJ / 2);
-    } else if (MIXED) {
+    if (MIXED) {
         multiply_mixed(sum, f, 0);
         multiply_mixed(sum, f, 1);
         return;
@@ -331,6 +336,7 @@ RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next, int first
             side_load(&next->x, X_SIDE, free, step - (STEPS > 1), STEPS - (STEPS > 1));
             side_load(&next->w, W_SIDE, free + X_BYTES, step - (STEPS > 1), STEPS - (STEPS > 1));
         }
+        fragments_round(&r->f[(step + AHEAD) % 2]);
         if (!AHEAD || step > 0 || !first) {
             multiply(sum, &r->f[(step + AHEAD) % 2]);
         }

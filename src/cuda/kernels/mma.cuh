@@ -21,10 +21,14 @@ RFT_MMA(rft__mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 RFT_MMA(rft__mma_f16, "m16n8k16.row.col.f32.f16.f16.f32")
 RFT_MMA(rft__mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 
-/* To the nearest tf32, ties away from zero. */
+/* To the nearest tf32: ties to even on Hopper, which has an instruction for it, else away from zero. */
 RFT_FN unsigned rft__round_tf32(float v) {
     unsigned bits;
+#if RFT_HOPPER
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+#else
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+#endif
     return bits;
 }
 
