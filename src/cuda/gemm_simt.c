@@ -7,8 +7,7 @@
  */
 #include "cuda/gemm_common.h"
 
-enum { QUAD = 4, PAD = 4 };
-enum { ALIGNED, UNROLLED, DEPTH }; /* options: quads are one load; k of a loop body; how many times bk a step takes */
+enum { QUAD = 4, ALIGNED = 0 /* option */ };
 
 static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
 
@@ -18,13 +17,11 @@ static int each(const rft__cuda_row *r) {
     return of_all > least ? of_all : least;
 }
 
-/* Two steps of both operands as f32, in rows of 4 floats more. */
-static int shared_bytes(const rft__cuda_config *c) {
-    return 2 * c->row->bk * c->option[DEPTH] * (c->row->bm + c->row->bn + 2 * PAD) * (int)sizeof(float);
-}
-
 /* Blocks that an SM holds, by registers: sums, operands and loads of a thread. */
-static int resident(const rft__cuda_row *r) { return each(r) >= 128 ? 256 / (32 * r->warps) : 1; }
+static int resident(const rft__cuda_row *r) {
+    const int registers = each(r) >= 128 ? 256 : each(r) >= 64 || r->bm < 32 ? 176 : 128;
+    return 65536 / (registers * 32 * r->warps);
+}
 
 /* Share of the FMA rate: the fewer sums a thread has, the more instructions load operands. */
 static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : each(r) >= 64 ? 0.78 : 0.6; }
@@ -32,21 +29,13 @@ static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : eac
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
     (void)f, (void)m, (void)reason;
-    const bool large = row->bm * row->bn >= 128 * 128;
-    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1, .option = {0, large ? 8 : 16, 1}};
+    const rft__cuda_config any = {.row = row, .split = 1, .cluster = 1};
     int n = 0;
     if (rft__cuda_halves_aligned(p, QUAD * rft__cuda_size(p->w.elem))) {
         out[n] = any;
         out[n++].option[ALIGNED] = 1;
     }
     out[n++] = any;
-    for (int depth = 1; depth <= 2 && large; depth++) {
-        for (int unroll = 8; unroll <= 8 * depth; unroll *= 2) {
-            out[n] = out[0];
-            out[n].option[DEPTH] = depth;
-            out[n++].option[UNROLLED] = unroll;
-        }
-    }
     return n;
 }
 
@@ -66,7 +55,6 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = 1,
-                            .shared = (unsigned)shared_bytes(c),
                             .number = {(int)t.m, (int)t.n, rft__cuda_raster(c->row, t, (int64_t)f->sms * resident(c->row))}};
 }
 

@@ -41,9 +41,10 @@ static void halves_pair_gate_and_up(void **state) {
 
 static const rft__cuda_row rows[] = {
     {"128x128", &rft__cuda_gemm_simt, RFT_F32, RFT_F32, RFT__CUDA_F32, 128, 128, 8, 4, 80, 1, 0},
-    {"64x64", &rft__cuda_gemm_simt, RFT_BF16, RFT_F32, RFT__CUDA_F32, 64, 64, 64, 8, 80, 1, 0},
-    {"32x64", &rft__cuda_gemm_simt, RFT_F16, RFT_BF16, RFT__CUDA_F32, 32, 64, 64, 8, 80, 1, 0},
-    {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 128, 8, 80, 1, 0},
+    {"256x128", &rft__cuda_gemm_simt, RFT_F32, RFT_F32, RFT__CUDA_F32, 256, 128, 8, 8, 80, 1, 0},
+    {"64x64", &rft__cuda_gemm_simt, RFT_BF16, RFT_F32, RFT__CUDA_F32, 64, 64, 32, 8, 80, 1, 0},
+    {"32x64", &rft__cuda_gemm_simt, RFT_F16, RFT_BF16, RFT__CUDA_F32, 32, 64, 32, 8, 80, 1, 0},
+    {"16x64", &rft__cuda_gemm_simt, RFT_F32, RFT_F16, RFT__CUDA_F32, 16, 64, 64, 8, 80, 1, 0},
 };
 
 static const rft__cuda_facts hopper = {.arch = 90, .sms = 132, .shared_block = 232448, .shared_sm = 233472};

@@ -31,22 +31,20 @@
 #define AREA (RFT_BM * RFT_BN)
 #define LEAST (AREA >= 64 * 64 ? 64 : 32)
 #define EACH (AREA / THREADS > LEAST ? AREA / THREADS : LEAST) /* sums of a thread */
-#define BK (RFT_BK * RFT_OPTION2)
 #define TEAM (AREA / EACH)     /* threads that have the whole tile */
 #define TEAMS (THREADS / TEAM) /* each multiplies its part of a step's k */
-#define PART (BK / TEAMS)
-#define UNROLLED (RFT_OPTION1 < PART ? RFT_OPTION1 : PART) /* k of a loop body: it stays in the instruction cache */
+#define PART (RFT_BK / TEAMS)
 #define TM (EACH >= 64 ? 8 : 4)
 #define TN (EACH / TM)
-#define RESIDENT (AREA >= 128 * 128 ? 256 / THREADS : 1) /* blocks of an SM, by registers */
+#define RESIDENT (EACH >= 128 ? 256 / THREADS : EACH >= 64 || RFT_BM < 32 ? 1 : 2) /* blocks of an SM, by registers */
 #define ROW_GROUPS (TM / 4)
 #define COLUMN_GROUPS (TN / 4)
 #define ROW_THREADS (RFT_BM / TM)
 #define LANES_M (ROW_THREADS < 8 ? ROW_THREADS : 8)
 #define LANES_N (32 / LANES_M)
 #define WARPS_M (ROW_THREADS / LANES_M)
-#define X_QUADS (RFT_BM * BK / 4 / THREADS) /* of a thread and step */
-#define W_QUADS (RFT_BN * BK / 4 / THREADS)
+#define X_QUADS (RFT_BM * RFT_BK / 4 / THREADS) /* of a thread and step */
+#define W_QUADS (RFT_BN * RFT_BK / 4 / THREADS)
 #define QUADS (X_QUADS > W_QUADS ? X_QUADS : W_QUADS)
 #define X_PITCH (RFT_BM + 4)
 #define W_PITCH (RFT_BN + 4)
@@ -54,11 +52,6 @@
 #if X_QUADS < 1 || W_QUADS < 1
 #error "more threads than quads in a step"
 #endif
-
-extern __shared__ __align__(16) unsigned char shared_bytes[]; /* two steps of x, then two of w */
-
-RFT_FN float *x_tile(int step) { return (float *)shared_bytes + step * (BK * X_PITCH); }
-RFT_FN float *w_tile(int step) { return (float *)shared_bytes + 2 * BK * X_PITCH + step * (BK * W_PITCH); }
 
 typedef struct quad { /* 4 neighbours in memory, as stored */
     unsigned word[4];
@@ -149,7 +142,7 @@ RFT_FN void side_open(side *s, int quads, int type, int mn, int tile_rows, const
 
 /* Sends the loads of the step that begins at k0 on their way and moves on by one step. k past the end counts as 0. */
 RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long long ld, int k0, int k_all) {
-    const int whole = RFT_OPTION0 && k0 + BK <= k_all && (!mn || s->rows >= 4);
+    const int whole = RFT_OPTION0 && k0 + RFT_BK <= k_all && (!mn || s->rows >= 4);
     RFT_UNROLL
     for (int i = 0; i < quads && whole; i++) {
         s->next[i] = quad_load(s->at[i], type);
@@ -161,7 +154,7 @@ RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long
     }
     RFT_UNROLL
     for (int i = 0; i < quads; i++) {
-        s->at[i] += (mn ? ld : 1) * (BK * rft__size_of(type));
+        s->at[i] += (mn ? ld : 1) * (RFT_BK * rft__size_of(type));
     }
 }
 
@@ -235,7 +228,8 @@ RFT_FN void teams_add(float (*sum)[TN], float *room, int team) {
 
 /* The product of one tile and batch, in the threads of team 0. r0, c0: the thread's first row and column in the tile. */
 RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0, int team) {
-    const int steps = (a->k + BK - 1) / BK, x_at = team * PART * X_PITCH + r0, w_at = team * PART * W_PITCH + c0;
+    static __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
+    const int steps = (a->k + RFT_BK - 1) / RFT_BK, x_at = team * PART * X_PITCH + r0, w_at = team * PART * W_PITCH + c0;
     float x[2][TM], w[2][TN];
     if (steps == 0) {
         return;
@@ -243,40 +237,34 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
     side_fetch(xs, X_SIDE, a->ldx, 0, a->k);
     side_fetch(ws, W_SIDE, a->ldw, 0, a->k);
     __syncthreads(); /* the batch before may still be read */
-    side_store(xs, X_SIDE, x_tile(0));
-    side_store(ws, W_SIDE, w_tile(0));
+    side_store(xs, X_SIDE, x_tile[0]);
+    side_store(ws, W_SIDE, w_tile[0]);
     __syncthreads();
-    operand_load(x[0], x_tile(0) + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-    operand_load(w[0], w_tile(0) + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+    operand_load(x[0], x_tile[0] + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+    operand_load(w[0], w_tile[0] + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        const int more = step + 1 < steps;
-        int here = step % 2;
+        const int more = step + 1 < steps, here = step % 2;
         if (more) {
-            side_fetch(xs, X_SIDE, a->ldx, (step + 1) * BK, a->k);
-            side_fetch(ws, W_SIDE, a->ldw, (step + 1) * BK, a->k);
+            side_fetch(xs, X_SIDE, a->ldx, (step + 1) * RFT_BK, a->k);
+            side_fetch(ws, W_SIDE, a->ldw, (step + 1) * RFT_BK, a->k);
         }
-#pragma unroll 1
-        for (int first = 0; first < PART; first += UNROLLED) {
-            RFT_UNROLL
-            for (int k = 0; k < UNROLLED; k++) {
-                int next = first + k + 1;
-                if (k + 1 == UNROLLED && next == PART) { /* all threads hold the last k: the other buffer was read a step ago */
-                    here = 1 - here;
-                    next = 0;
-                    if (more) {
-                        side_store(xs, X_SIDE, x_tile(here));
-                        side_store(ws, W_SIDE, w_tile(here));
-                        __syncthreads();
-                    }
-                }
-                operand_load(x[(k + 1) % 2], x_tile(here) + next * X_PITCH + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
-                operand_load(w[(k + 1) % 2], w_tile(here) + next * W_PITCH + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
-                multiply(sum, x[k % 2], w[k % 2]);
+        RFT_UNROLL
+        for (int k = 0; k < PART; k++) {
+            const int last = k + 1 == PART, from = last ? 1 - here : here, next = last ? 0 : k + 1;
+            if (last && more) { /* all threads hold the last k of the other buffer: it was read a step ago */
+                side_store(xs, X_SIDE, x_tile[from]);
+                side_store(ws, W_SIDE, w_tile[from]);
+                __syncthreads();
             }
+            if (!last || more) {
+                operand_load(x[(k + 1) % 2], x_tile[from] + next * X_PITCH + x_at, ROW_GROUPS, RFT_BM / ROW_GROUPS);
+                operand_load(w[(k + 1) % 2], w_tile[from] + next * W_PITCH + w_at, COLUMN_GROUPS, RFT_BN / COLUMN_GROUPS);
+            }
+            multiply(sum, x[k % 2], w[k % 2]);
         }
     }
-    teams_add(sum, w_tile(0), team);
+    teams_add(sum, w_tile[0], team);
 }
 
 /* The rows of a thread, one after the other at the place of the first: so the epilogue is in the text once. */
