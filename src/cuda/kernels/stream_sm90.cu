@@ -19,12 +19,12 @@
  * over the ring.
  *
  * Shared memory: one block an SM, all of it: at 16 x 64 the ring keeps 11 x 16 KB of W under way, 23 MB on 132 SMs.
- * Registers: RFT_BM / 2 sums, of 128 with 13 warps, 168 with 9 and with 5.
+ * Registers: RFT_BM / 2 sums, of 128 with 13 warps, 168 with 9, 255 with 5.
  * Loads: an SM takes (RFT_BN + RFT_BM) * 2 bytes a k, its wgmma read (RFT_BN + RFT_BM * RFT_BN / 64) * 2 from shared memory,
  * which moves 128 bytes a clock in all: 128 x 128 costs 10 clocks a k so, 8 on the tensor cores.
  *
  * Measured on an H200, 2026-11-29: bf16, microseconds a launch in a graph of launches back to back, W from memory, best config;
- * in brackets cuBLASLt on an H200 that day (at 128 the best of its kernels).
+ * in brackets cuBLASLt in other runs that day (at 128 the best of its kernels).
  *      n x k           M = 1      16           32     48     64           96     128
  *       2112 x 7168    8.6      8.8  (13.7)  9.2    9.6    9.8  (14.4)  12.4   13.9 (14.2)
  *       4096 x 4096    8.8      8.8  (13.5)  8.9    9.4    10.1 (12.2)  12.1   13.2 (12.7)
