@@ -24,7 +24,8 @@ enum {
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
     BLOCK_BYTES = 1024, /* of shared memory that each block has beside its own */
-    MAX_CLUSTER = 8
+    MAX_CLUSTER = 8,
+    DENSE_TILE = 128 * 128 /* of accumulators, at most */
 };
 
 /* A config's tile as the kernel sees it. */
@@ -166,14 +167,17 @@ static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
     const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
-    if (c->split > 1) {
-        return !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
-    }
-    if (c->option[DENSE] && !(c->row->bm * c->row->bn <= 128 * 128 && c->row->warps == 12 && deferrable(p, c))) {
+    const bool small = c->row->bm * c->row->bn <= DENSE_TILE && c->row->warps == 12;
+    if (c->option[DENSE] && !(small && (c->split > 1 ? !is_long(p) : deferrable(p, c)))) {
         return false;
     }
+    if (c->split > 1) {
+        const bool best = c->option[DENSE] || !small || is_long(p);
+        return best && !p->batch_invariant && t.count <= (1 + c->option[DENSE]) * slots(f, c) && steps >= 4 * c->split &&
+               sums_fit(p, c);
+    }
     if (c->option[PING_PONG]) {
-        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
+        return small && t.count > f->sms;
     }
     return t.m >= down_of(c) && t.n >= across_of(c);
 }
@@ -216,6 +220,9 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = share, [DENSE] = 1}};
         c.cluster = down_of(&c) * across_of(&c);
         add(f, p, m, c, out, &n);
+    }
+    for (int split = 2; split <= 4; split++) {
+        add(f, p, m, (rft__cuda_config){.row = row, .split = split, .cluster = split, .option = {[DENSE] = 1}}, out, &n);
     }
     return n;
 }
@@ -269,9 +276,16 @@ static int spans_ahead(const rft__problem *p) {
     return words <= 4 ? 4 : words <= 8 ? 2 : 1;
 }
 
+/* Where k is split, no more than a warp has to finish: a chunk is four rounds. A dense block has fewer registers. */
+static int ahead(const rft__problem *p, const rft__cuda_config *c) {
+    const cut t = cut_of(p, c);
+    const int most = c->split > 1 ? 4 * chunks_of(&t, t.wn) / c->split : 4, fit = spans_ahead(p) / (c->option[DENSE] ? 2 : 1);
+    return most >= fit && fit > 0 ? fit : most >= 2 && fit > 1 ? 2 : 1;
+}
+
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferrable(p, c), spans_ahead(p));
+    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferrable(p, c), ahead(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }

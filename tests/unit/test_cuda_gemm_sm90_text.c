@@ -76,6 +76,9 @@ static const trial trials[] = {
     /* dense */
     {R128X128, 0, 3, 1, 3, 1, {.m = 130, .n = 266, .k = 264, .batch = 2, .y = RFT_BF16}},
     {R128X128, 3, 3, 1, 3, 4, {.m = 260, .n = 380, .k = 136, .batch = 1, .y = RFT_BF16}},
+    {R128X128, 0, 3, 2, 3, 4, {.m = 130, .n = 136, .k = 520, .batch = 1}},
+    {R128X128, 0, 3, 3, 3, 6, {.m = 100, .n = 250, .k = 800, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R64X128, 0, 3, 4, 2, 4, {.m = 60, .n = 130, .k = 2080, .batch = 1, .y = RFT_BF16}},
     {R128X64, 2, 3, 1, 2, 2, {.m = 70, .n = 190, .k = 400, .batch = 1, .y = RFT_BF16}},
     {R128X128, 1, 3, 1, 3, 2, {.m = 165, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
 };

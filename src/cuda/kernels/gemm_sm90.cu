@@ -33,6 +33,7 @@
 #define FIRST_WARP (DENSE ? 0 : 4) /* of those that multiply; the one that loads is behind or before them */
 #define LOAD_WARP (DENSE ? 4 * CONSUMERS : 0)
 #define PARTS (RFT_SPLIT > 1 ? RFT_SPLIT : 2) /* of a tile that is shared */
+#define ROUNDS (SPANS_ROW / 2 / SHARED_SPANS) /* of a chunk's spans, each by a warp */
 #define RELEASES (1 + SHARES_W + SHARES_X)    /* blocks that a stage is released to */
 
 #define ELEMENT (RFT_COMPUTE_TYPE == 4 ? 4 : 2)
@@ -260,7 +261,7 @@ RFT_FN spot spot_of(const role *r, const work *w) {
 }
 
 /* A tile of which this block has a part of k: the accumulators go to where the ring was, as nothing is loaded any more; then
- * each block sums and finishes its share of the chunks. */
+ * each block sums and finishes its share of their spans. */
 RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const work *w) {
     const int warp = threadIdx.x / 32 - FIRST_WARP, warps = 4 * CONSUMERS;
     rft__bar_sync(1, 32 * warps);
@@ -272,11 +273,11 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
     }
     rft__cluster_arrive();
     rft__cluster_wait();
-    for (int i = b->rank * warps + warp; i < warps * CHUNKS; i += PARTS * warps) {
-        const int of = i / CHUNKS, c = i % CHUNKS;
+    for (int i = b->rank * warps + warp; i < warps * CHUNKS * ROUNDS; i += PARTS * warps) {
+        const int chunk = i / ROUNDS, of = chunk / CHUNKS;
         const role owner = role_of(of / 4);
-        const spot first = spot_of(&owner, w), at = chunk_spot(&first, c, of % 4);
-        finish_chunk(b->a, b->memory + i * RFT_CHUNK_BYTES, PARTS, &at);
+        const spot first = spot_of(&owner, w), at = chunk_spot(&first, chunk % CHUNKS, of % 4);
+        finish_spans(b->a, b->memory + chunk * RFT_CHUNK_BYTES, PARTS, &at, i % ROUNDS * SHARED_SPANS, SHARED_SPANS);
     }
 }
 
@@ -317,6 +318,10 @@ RFT_FN void consume_once(const cta *b, const role *r) {
         const spot at = spot_of(r, &w);
         float acc[M_BLOCKS][RFT_WN / 2];
         multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &y, staged);
+        if (RFT_SPLIT > 1) {
+            finish_shared(b, acc, &w);
+            return;
+        }
         rft__bar_sync(1, 128 * CONSUMERS);
         y.at = at;
         RFT_UNROLL

@@ -120,33 +120,40 @@ RFT_FN void fetch_span(const rft__cuda_args *a, const spot *at, int i, rft__epi_
     }
 }
 
-/* The operands of `SPANS` spans are asked for at once, as many as registers allow: stores of y would else keep each waiting. */
+/* So many spans and their operands are asked for at once, as registers allow: stores of y would else keep each waiting. */
 #define SPANS (RFT_AHEAD < SPANS_ROW / 2 ? RFT_AHEAD : SPANS_ROW / 2)
+#define SHARED_SPANS (SPANS < 2 ? SPANS : 2) /* where parts of k are summed */
 
-RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, const spot *at, int first) {
+/* count: a constant. */
+RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, const spot *at, int first, int count) {
     const int lane = threadIdx.x % 32, span = rft__chunk_span(lane, SPANS_ROW), column = at->n + span * RFT_SPAN;
     const int valid = columns_left(a, at->n, column);
     rft__epi_operands o[SPANS];
+    float v[SPANS][RFT_SPAN], up[SPANS][RFT_SPAN];
     RFT_UNROLL
-    for (int i = 0; i < SPANS; i++) {
+    for (int i = 0; i < count; i++) {
         fetch_span(a, at, first + i, &o[i]);
+        if (parts > 1) { /* from afar */
+            read_span(chunk, rft__chunk_row(lane, first + i, SPANS_ROW), span, parts, v[i], up[i]);
+        }
     }
     RFT_UNROLL
-    for (int i = 0; i < SPANS; i++) {
+    for (int i = 0; i < count; i++) {
         const int row = rft__chunk_row(lane, first + i, SPANS_ROW), m = at->m + row;
-        float v[RFT_SPAN], up[RFT_SPAN];
-        read_span(chunk, row, span, parts, v, up);
+        if (parts == 1) {
+            read_span(chunk, row, span, parts, v[i], up[i]);
+        }
         if (m < a->m) {
-            rft__epi_apply(a, at->batch, m, column, &o[i], v, up, RFT_SPAN, valid);
-            rft__store_span(a, at->batch, m, column, v, RFT_SPAN, valid);
+            rft__epi_apply(a, at->batch, m, column, &o[i], v[i], up[i], RFT_SPAN, valid);
+            rft__store_span(a, at->batch, m, column, v[i], RFT_SPAN, valid);
         }
     }
 }
 
-RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, int parts, const spot *at) {
+RFT_FN void finish_chunk(const rft__cuda_args *a, const char *chunk, const spot *at) {
     _Pragma("unroll 1")
     for (int i = 0; i < SPANS_ROW / 2; i += SPANS) {
-        finish_spans(a, chunk, parts, at, i);
+        finish_spans(a, chunk, 1, at, i, SPANS);
     }
 }
 
@@ -190,7 +197,7 @@ RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2]
         take_chunk(acc, c, v);
         stage_chunk(v, staged);
         __syncwarp();
-        finish_chunk(a, staged, 1, &at);
+        finish_chunk(a, staged, &at);
         __syncwarp();
     }
 }
