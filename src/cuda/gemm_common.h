@@ -50,13 +50,12 @@ static inline int rft__cuda_raster(const rft__cuda_row *r, rft__tiles t, int64_t
     return (int)best;
 }
 
-/* Seconds of `count` equal tiles on SMs that hold `resident` at a time. Those side by side on an SM share its units, `work`
- * seconds a step each, but no step is shorter than the latency of the loads that it waits for. */
-static inline double rft__cuda_waves(int64_t count, int sms, int resident, double steps, double work, double latency) {
-    const int64_t wave = (int64_t)sms * resident, full = count / wave, rest = rft__ceil_div(count % wave, sms);
-    const double busy = (double)resident * work, last = (double)rest * work;
-    const double step = (double)full * (busy > latency ? busy : latency) + (rest ? (last > latency ? last : latency) : 0.0);
-    return step * steps;
+/* Seconds of `count` equal tiles. An SM takes its part of them, `resident` side by side, which share its units: `work` seconds a
+ * step of each, but none is shorter than `least`. */
+static inline double rft__cuda_waves(int64_t count, int sms, int resident, double steps, double work, double least) {
+    const int64_t each = rft__ceil_div(count, sms);
+    const double busy = (double)each * work, waits = (double)rft__ceil_div(each, resident) * least;
+    return steps * (busy > waits ? busy : waits);
 }
 
 /* Bytes of x, w and y, each once, and the epilogue's. */

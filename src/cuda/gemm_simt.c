@@ -9,7 +9,8 @@
 
 enum { QUAD = 4, ALIGNED = 0 /* option */ };
 
-static const double LATENCY = 0.8e-6; /* seconds from a step's loads to their store in shared memory */
+static const double UNALIGNED = 0.6; /* of that rate, with a load an element */
+static const double LATENCY = 1.0e-6; /* seconds of a step at least: its loads come, are stored, and warps meet */
 
 /* Sums of a thread, as the kernel has them; where a tile leaves threads over, teams share the k of a step. */
 static int each(const rft__cuda_row *r) {
@@ -23,8 +24,10 @@ static int resident(const rft__cuda_row *r) {
     return 65536 / (registers * 32 * r->warps);
 }
 
-/* Share of the FMA rate: the fewer sums a thread has, the more instructions load operands. */
-static double share(const rft__cuda_row *r) { return each(r) >= 128 ? 0.88 : each(r) >= 64 ? 0.78 : 0.6; }
+/* Share of the sustained FMA rate: the fewer sums a thread has, the more instructions load operands and add up teams. */
+static double share(const rft__cuda_row *r) {
+    return each(r) >= 128 ? 0.95 : each(r) >= 64 ? 0.69 : r->bm >= 32 ? 0.58 : 0.35;
+}
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char reason[RFT__CUDA_REASON]) {
@@ -39,11 +42,17 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n;
 }
 
+/* Blocks of the next kernel wait where there is room, so that those of a small grid come in pairs, from a quarter of a wave on. */
+static int64_t paired(const rft__cuda_facts *f, const rft__cuda_row *r, int64_t count) {
+    return rft__max(count, rft__min(4 * count, (int64_t)f->sms * resident(r)));
+}
+
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *r = c->row;
-    const double flops = 2.0 * r->bm * r->bn * r->bk, rate = f->flops_f32 / f->sms * share(r) * (c->option[ALIGNED] ? 1.0 : 0.9);
-    const double steps = (double)rft__ceil_div(p->w.k, r->bk);
-    const double busy = rft__cuda_waves(rft__cuda_tiles(p, r, m).count, f->sms, resident(r), steps, flops / rate, LATENCY);
+    const int64_t count = paired(f, r, rft__cuda_tiles(p, r, m).count);
+    const double rate = f->flops_f32 / f->sms * share(r) * (c->option[ALIGNED] ? 1.0 : UNALIGNED);
+    const double work = 2.0 * r->bm * r->bn * r->bk / rate, steps = (double)rft__ceil_div(p->w.k, r->bk);
+    const double busy = rft__cuda_waves(count, f->sms, resident(r), steps, work, LATENCY);
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     return 2e-6 + (busy > memory ? busy : memory);
 }

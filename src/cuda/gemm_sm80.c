@@ -21,8 +21,9 @@ enum {
     LARGE = 128 * 128
 };
 
-static const double LATENCY = 1.6e-6; /* seconds from a stage's copies to its barrier, with cold weights */
-static const double PAUSE = 0.15e-6;  /* at the end of a stage, of schedulers that have no other warp */
+static const double LATENCY = 1.0e-6; /* seconds from a stage's copies to its barrier, with cold weights */
+static const double FILL = 4.0e-6;    /* until memory delivers at its rate, and after the last byte */
+static const double PAUSE = 0.08e-6;  /* at the end of a stage, of schedulers that have no other warp */
 
 static int stage_bytes(const rft__cuda_row *r, int depth) { return (r->bm + r->bn) * r->bk * depth * rft__cuda_size(r->x); }
 
@@ -125,20 +126,21 @@ static double rate_of(const rft__cuda_facts *f, const rft__cuda_row *r) {
     return peak * (f->arch == 90 ? 0.75 : 1.0) * share(r) * (r->x == RFT_F32 ? 0.85 : 1.0) / f->sms;
 }
 
+/* Seconds that loads of less than 16 bytes take an SM for each chunk of 16. */
+static double chunk_seconds(int align) { return align == 16 ? 0.0 : align == 4 ? 0.4e-9 : 1.8e-9; }
+
 /* A stage takes the time of its products; for a block of few warps that is alone on an SM also a pause, in which they meet and
  * read; and it cannot come sooner than its copies, STAGES - 1 of which are under way. */
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *r = c->row;
-    const rft__tiles t = rft__cuda_tiles(p, r, m);
-    const int align = c->option[ALIGNMENT], bytes = stage_bytes(r, c->option[DEPTH]);
-    const double slower = align == 16 ? 1.0 : align == 4 ? 2.1 : 6.0;
-    const double product = 2.0 * r->bm * r->bn * r->bk * c->option[DEPTH] / rate_of(f, r) * slower;
+    const int depth = c->option[DEPTH], bytes = stage_bytes(r, depth);
+    const double product = 2.0 * r->bm * r->bn * r->bk * depth / rate_of(f, r) + bytes / 16 * chunk_seconds(c->option[ALIGNMENT]);
     const double copy = bytes / (f->l2_bps / f->sms), work = product > copy ? product : copy;
     const double alone = product + (r->warps > FEW_WARPS ? 0.0 : PAUSE), waits = LATENCY / (c->stages - 1);
-    const double least = alone > waits ? alone : waits;
-    const double steps = (double)rft__ceil_div(p->w.k, r->bk * c->option[DEPTH]) + (c->option[TURNS] ? 1.0 : c->stages);
-    const double busy = rft__cuda_waves(t.count, f->sms, blocks_of(f, c), steps, work, least);
-    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double steps = (double)rft__ceil_div(p->w.k, r->bk * depth) + (c->option[TURNS] ? 1.0 : c->stages);
+    const double busy = rft__cuda_waves(rft__cuda_tiles(p, r, m).count, f->sms, blocks_of(f, c), steps, work,
+                                        alone > waits ? alone : waits);
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps + FILL;
     return 2e-6 + (busy > memory ? busy : memory);
 }
 
