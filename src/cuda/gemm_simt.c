@@ -42,7 +42,8 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n;
 }
 
-/* Blocks of the next kernel wait where there is room, so that those of a small grid come in pairs, from a quarter of a wave on. */
+/* Blocks of the next kernel wait where there is room, so that those of a small grid come in pairs, from a quarter of a wave
+ * on. */
 static int64_t paired(const rft__cuda_facts *f, const rft__cuda_row *r, int64_t count) {
     return rft__max(count, rft__min(4 * count, (int64_t)f->sms * resident(r)));
 }
