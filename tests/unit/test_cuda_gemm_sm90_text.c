@@ -20,9 +20,10 @@ static const rft__cuda_facts h200 = {.arch = 90,
 static const rft__cuda_row rows[] = {
     ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
     ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128), ROW(128, 224, 64),
+    ROW(128, 144, 64), ROW(128, 96, 64),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
-enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, TF32 };
+enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, TF32 };
 
 typedef struct trial {
     int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail, 3 dense */
@@ -39,8 +40,10 @@ static const trial trials[] = {
     {R128X64, 0, 0, 1, 2, 1, {.m = 66, .n = 70, .k = 136, .batch = 1}},
     {TF32, 0, 0, 1, 3, 1, {.m = 70, .n = 136, .k = 68, .batch = 1}},
     {R128X224, 1, 0, 1, 2, 2, {.m = 130, .n = 230, .k = 72, .batch = 1}},
+    {R128X96, 0, 0, 1, 3, 1, {.m = 66, .n = 200, .k = 72, .batch = 1}},
     /* both operands shared, by blocks of which some have no tile */
     {R128X128, 3, 0, 1, 3, 4, {.m = 250, .n = 400, .k = 200, .batch = 2}},
+    {R128X144, 3, 0, 1, 3, 4, {.m = 250, .n = 500, .k = 400, .batch = 1, .y = RFT_BF16}},
     {R128X128, 3, 0, 1, 2, 8, {.m = 500, .n = 250, .k = 136, .batch = 1, .x_mn = true, .w_mn = true}},
     {R64X128, 3, 0, 1, 3, 4, {.m = 100, .n = 250, .k = 400, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X64, 3, 0, 1, 3, 4, {.m = 200, .n = 250, .k = 264, .batch = 1, .y = RFT_BF16}},
@@ -76,6 +79,8 @@ static const trial trials[] = {
     /* dense */
     {R128X128, 0, 3, 1, 3, 1, {.m = 130, .n = 266, .k = 264, .batch = 2, .y = RFT_BF16}},
     {R128X128, 3, 3, 1, 3, 4, {.m = 260, .n = 380, .k = 136, .batch = 1, .y = RFT_BF16}},
+    {R128X96, 3, 3, 1, 3, 4, {.m = 260, .n = 200, .k = 136, .batch = 1, .y = RFT_BF16}},
+    {R128X96, 0, 3, 2, 3, 4, {.m = 130, .n = 98, .k = 520, .batch = 1, .y = RFT_BF16}},
     {R128X128, 0, 3, 2, 3, 4, {.m = 130, .n = 136, .k = 520, .batch = 1}},
     {R128X128, 0, 3, 3, 3, 6, {.m = 100, .n = 250, .k = 800, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R64X128, 0, 3, 4, 2, 4, {.m = 60, .n = 130, .k = 2080, .batch = 1, .y = RFT_BF16}},
