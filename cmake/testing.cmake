@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ctest labels: unit (static library, hidden internals), api (shared library, public headers), check (every
-# kernel row against the reference), cli, fuzz; tests called test_thread* carry tsan as well. gpu (static library, public
+# kernel row against the reference), cli, fuzz; tests called test_thread* carry tsan as well; nvrtc are those that only compile
+# kernels, for minutes, whatever compiled the library. gpu (static library, public
 # headers) are the tests of the API on a GPU; they skip with a reason where there is none, and share one GPU one by one.
 
 # rft_add_test(SOURCE LABEL LIBRARIES...): one cmocka program.
@@ -14,6 +15,8 @@ function(rft_add_test source label)
     set(labels ${label})
     if(name MATCHES "^test_thread")
         list(APPEND labels tsan)
+    elseif(name MATCHES "^test_cuda_(compile|rows)$")
+        list(APPEND labels nvrtc)
     endif()
     add_test(NAME ${label}.${name} COMMAND ${name})
     set_tests_properties(${label}.${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)

@@ -77,11 +77,11 @@ stage_gcc() {
     run_tests gcc
 }
 stage_clang() {
-    build clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DRFT_WERROR=ON && run_tests clang
+    build clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DRFT_WERROR=ON && run_tests clang -LE nvrtc
 }
 stage_asan() {
     build asan -DCMAKE_C_COMPILER=$GCC -DCMAKE_CXX_COMPILER=$GXX -DRFT_SANITIZE=address,undefined || return
-    run_tests asan -L 'unit|api|check|cli'
+    run_tests asan -L 'unit|api|check|cli' -LE nvrtc
 }
 stage_tsan() {
     build tsan -DCMAKE_C_COMPILER=$GCC -DCMAKE_CXX_COMPILER=$GXX -DRFT_SANITIZE=thread -DRFT_EXAMPLES=OFF || return
