@@ -2,8 +2,7 @@
  *
  * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
  * they cost. A config shares operands between two or four blocks of a cluster (option 0), gives each warpgroup a tile of its own
- * (option 1), shares the last tiles of a grid between two blocks (option 2), puts two blocks on an SM, each with one tile
- * (option 3), or cuts k of all over a cluster (split).
+ * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split).
  * Called through rft__cuda_gemm_sm90. An element is one chain of wgmma in ascending k, and parts are added in that order: with
  * neither split nor tail its bits depend on k alone.
  */
@@ -12,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SHARE, PING_PONG, TAIL, DENSE /* options */ };
+enum { SHARE, PING_PONG, TAIL, WALK /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
     SWIZZLE_ROW = 128,
@@ -23,9 +22,7 @@ enum {
     MAX_CHUNKS = 4, /* of y that a warp defers */
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
-    BLOCK_BYTES = 1024, /* of shared memory that each block has beside its own */
-    MAX_CLUSTER = 8,
-    DENSE_TILE = 128 * 128 /* of accumulators, at most */
+    MAX_CLUSTER = 8
 };
 
 /* A config's tile as the kernel sees it. */
@@ -52,13 +49,12 @@ static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
                  .x_box = rft__cuda_x_mn(p) ? 64 : r->bm / across_of(c),
                  .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
                  .stage_bytes = (r->bm + r->bn) * r->bk * element(r),
-                 .fixed_bytes = ALIGN + (c->split > 1 || c->option[DENSE] ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
+                 .fixed_bytes = ALIGN + (c->split > 1 ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
 }
 
 static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    const int room = c->option[DENSE] ? f->shared_sm / 2 - BLOCK_BYTES : f->shared_block;
-    const int fit = (room - t.fixed_bytes) / t.stage_bytes;
+    const int fit = (f->shared_block - t.fixed_bytes) / t.stage_bytes;
     return fit < MAX_STAGES ? fit : MAX_STAGES;
 }
 
@@ -80,7 +76,7 @@ static int64_t slots(const rft__cuda_facts *f, const rft__cuda_config *c) {
 /* Clusters of a launch. Where half of those there are would do, each tile of a unit has one: the grid is all tail. */
 static int64_t clusters(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
     const int64_t most = slots(f, c);
-    return c->split > 1 || c->option[DENSE] ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
+    return c->split > 1 ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
 }
 
 /* Waves of tiles; a tail is half of one. */
@@ -128,7 +124,7 @@ static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__
 
 /* Whether y waits in registers, rounded, and is stored while the next tile is multiplied. Then the list is applied to pairs of
  * columns in the registers that hold them: gate and up must be in one thread's, and chunks of y a step must do. */
-static bool deferrable(const rft__problem *p, const rft__cuda_config *c) {
+static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     const bool gated = p->epi.glu_at >= 0;
     const cut t = cut_of(p, c);
     const int columns = gated ? t.wn / 2 : t.wn;
@@ -167,17 +163,11 @@ static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
     const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
-    const bool small = c->row->bm * c->row->bn <= DENSE_TILE && c->row->warps == 12;
-    if (c->option[DENSE] && !(small && (c->split > 1 ? !is_long(p) : deferrable(p, c)))) {
-        return false;
-    }
     if (c->split > 1) {
-        const bool best = c->option[DENSE] || !small || is_long(p);
-        return best && !p->batch_invariant && t.count <= (1 + c->option[DENSE]) * slots(f, c) && steps >= 4 * c->split &&
-               sums_fit(p, c);
+        return !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
     }
     if (c->option[PING_PONG]) {
-        return small && t.count > f->sms;
+        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
     }
     return t.m >= down_of(c) && t.n >= across_of(c);
 }
@@ -185,7 +175,7 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
 static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !c->option[DENSE] && !p->batch_invariant &&
+    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant &&
            rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
 
@@ -217,12 +207,9 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
     for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
-        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = share, [DENSE] = 1}};
+        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = share, [WALK] = 1}};
         c.cluster = down_of(&c) * across_of(&c);
         add(f, p, m, c, out, &n);
-    }
-    for (int split = 2; split <= 4; split++) {
-        add(f, p, m, (rft__cuda_config){.row = row, .split = split, .cluster = split, .option = {[DENSE] = 1}}, out, &n);
     }
     return n;
 }
@@ -245,7 +232,7 @@ static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_cl
 /* What of a tile's epilogue no wgmma hides: rounding in registers, or f32 through shared memory twice and the whole list. */
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const double tile = (double)c->row->bm * c->row->bn;
-    if (deferrable(p, c)) {
+    if (deferred(p, c)) {
         return 200.0 + tile / 64.0 * (1.0 + 0.5 * p->epi.n_op);
     }
     return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
@@ -276,16 +263,16 @@ static int spans_ahead(const rft__problem *p) {
     return words <= 4 ? 4 : words <= 8 ? 2 : 1;
 }
 
-/* Where k is split, no more than a warp has to finish: a chunk is four rounds. A dense block has fewer registers. */
+/* Where k is split, no more than a warp has to finish: a chunk is four rounds. */
 static int ahead(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    const int most = c->split > 1 ? 4 * chunks_of(&t, t.wn) / c->split : 4, fit = spans_ahead(p) / (c->option[DENSE] ? 2 : 1);
-    return most >= fit && fit > 0 ? fit : most >= 2 && fit > 1 ? 2 : 1;
+    const int most = c->split > 1 ? 4 * chunks_of(&t, t.wn) / c->split : 4, fit = spans_ahead(p);
+    return most >= fit ? fit : most >= 2 ? 2 : 1;
 }
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferrable(p, c), ahead(p, c));
+    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferred(p, c), ahead(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }
@@ -294,10 +281,10 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     const rft__tiles u = units(p, c, m);
     const cut t = cut_of(p, c);
     *l = (rft__cuda_launch){.grid = {(unsigned)(clusters(f, c, u.count) * c->cluster), 1, 1},
-                            .block = c->option[DENSE] ? 128 * (unsigned)t.consumers + 32 : 32 * (unsigned)c->row->warps,
+                            .block = 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
                             .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
-                            .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};
+                            .number = {(int)u.m, (int)u.n, c->option[WALK] ? 1 : (int)raster_group(f, c, u), (int)u.count}};
 }
 
 /* rows x k elements of each of `batch` matrices; box_k: of an MN-contiguous one. */

@@ -342,7 +342,7 @@ static void check_config(const rft__problem *p, int64_t m, const rft__cuda_confi
     f->maps(p, c, &a, map);
     assert_true(l.shared <= (unsigned)h200.shared_block);
     assert_int_equal(l.grid[0] % l.cluster, 0);
-    assert_true(c->option[3] || l.grid[0] <= (unsigned)h200.sms); /* dense: a block a tile */
+    assert_true(l.grid[0] <= (unsigned)h200.sms);
     assert_int_equal(l.number[0] * l.number[1], l.number[3]);
     assert_in_range(l.number[2], 1, l.number[0]);
     for (int i = 0; i < 2; i++) {

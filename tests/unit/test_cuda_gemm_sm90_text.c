@@ -26,7 +26,7 @@ static const rft__cuda_row rows[] = {
 enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, TF32 };
 
 typedef struct trial {
-    int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail, 3 dense */
+    int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail */
     product p;
 } trial;
 
@@ -76,16 +76,6 @@ static const trial trials[] = {
     {R64X128, 0, 0, 1, 3, 1, {.m = 130, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
     {R128X224, 1, 2, 1, 3, 2, {.m = 260, .n = 500, .k = 600, .batch = 1, .y = RFT_BF16}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
-    /* dense */
-    {R128X128, 0, 3, 1, 3, 1, {.m = 130, .n = 266, .k = 264, .batch = 2, .y = RFT_BF16}},
-    {R128X128, 3, 3, 1, 3, 4, {.m = 260, .n = 380, .k = 136, .batch = 1, .y = RFT_BF16}},
-    {R128X96, 3, 3, 1, 3, 4, {.m = 260, .n = 200, .k = 136, .batch = 1, .y = RFT_BF16}},
-    {R128X96, 0, 3, 2, 3, 4, {.m = 130, .n = 98, .k = 520, .batch = 1, .y = RFT_BF16}},
-    {R128X128, 0, 3, 2, 3, 4, {.m = 130, .n = 136, .k = 520, .batch = 1}},
-    {R128X128, 0, 3, 3, 3, 6, {.m = 100, .n = 250, .k = 800, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
-    {R64X128, 0, 3, 4, 2, 4, {.m = 60, .n = 130, .k = 2080, .batch = 1, .y = RFT_BF16}},
-    {R128X64, 2, 3, 1, 2, 2, {.m = 70, .n = 190, .k = 400, .batch = 1, .y = RFT_BF16}},
-    {R128X128, 1, 3, 1, 3, 2, {.m = 165, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
 };
 
 static void run(const trial *t) {
@@ -93,7 +83,7 @@ static void run(const trial *t) {
     static const int sharing[] = {1, 2, 2, 4};
     const int cluster = t->split > 1 ? t->split : sharing[t->share];
     const rft__cuda_config c = {
-        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns == 1, t->turns == 2, t->turns == 3}};
+        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns == 1, t->turns == 2}};
     rft__cuda_facts f = h200;
     product p = t->p;
     f.sms = t->sms;

@@ -15,8 +15,6 @@
  * Figures of 128 x 256 x 64 (16-bit): a stage 48 KiB, 4 stages; a step 4 wgmma m64n256k16 a warpgroup, 4.2 MFLOP a block, and
  * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock); with a shared W 32 KiB from L2 in that time.
  * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored.
- * Dense: 128 x 128 at most, 3 stages of 32 KiB, one warp that loads, 112 registers; y is staged where the ring was. So the blocks
- * of the next kernel are resident, with W in their rings, when this one ends.
  */
 #include "config.h"
 #define RFT_WGMMA_A_MN RFT_X_MN
@@ -28,10 +26,6 @@
 #define SHARES_X (RFT_OPTION0 >> 1 & 1) /* by two blocks side by side */
 #define PING_PONG RFT_OPTION1
 #define TAIL RFT_OPTION2 /* 1: the last tiles of a grid are shared by the blocks of a cluster */
-#define DENSE RFT_OPTION3 /* 1: a block a tile, two blocks an SM */
-#define THREADS (DENSE ? 128 * CONSUMERS + 32 : 32 * RFT_WARPS)
-#define FIRST_WARP (DENSE ? 0 : 4) /* of those that multiply; the one that loads is behind or before them */
-#define LOAD_WARP (DENSE ? 4 * CONSUMERS : 0)
 #define PARTS (RFT_SPLIT > 1 ? RFT_SPLIT : 2) /* of a tile that is shared */
 #define ROUNDS (SPANS_ROW / 2 / SHARED_SPANS) /* of a chunk's spans, each by a warp */
 #define RELEASES (1 + SHARES_W + SHARES_X)    /* blocks that a stage is released to */
@@ -44,7 +38,7 @@
 #define W_BYTES (RFT_BN * RFT_BK * ELEMENT)
 #define STAGE_BYTES (X_BYTES + W_BYTES)
 #define RING_BYTES (RFT_STAGES * STAGE_BYTES)
-#define STAGING_BYTES (RFT_SPLIT > 1 || DENSE ? 0 : CONSUMERS * 4 * RFT_CHUNK_BYTES)
+#define STAGING_BYTES (RFT_SPLIT > 1 ? 0 : CONSUMERS * 4 * RFT_CHUNK_BYTES)
 
 typedef struct cta { /* what a block knows */
     const rft__cuda_args *a;
@@ -227,7 +221,7 @@ RFT_FN void multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
                           const parcel *last, char *staged) {
     int before = 0, i = 0;
     RFT_UNROLL
-    for (; RFT_DEFERRED && !DENSE && i < Y_CHUNKS; i++) {
+    for (; RFT_DEFERRED && i < Y_CHUNKS; i++) {
         multiply_step(b, acc, ring, &before, x, w, i == 0);
         if (last->waits) {
             deliver_chunk(b->a, last, i, staged);
@@ -263,7 +257,7 @@ RFT_FN spot spot_of(const role *r, const work *w) {
 /* A tile of which this block has a part of k: the accumulators go to where the ring was, as nothing is loaded any more; then
  * each block sums and finishes its share of their spans. */
 RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const work *w) {
-    const int warp = threadIdx.x / 32 - FIRST_WARP, warps = 4 * CONSUMERS;
+    const int warp = threadIdx.x / 32 - 4, warps = 4 * CONSUMERS;
     rft__bar_sync(1, 32 * warps);
     RFT_UNROLL
     for (int c = 0; c < CHUNKS; c++) {
@@ -283,7 +277,7 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
 
 /* Both warpgroups on each tile. */
 RFT_FN void consume(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - FIRST_WARP) * RFT_CHUNK_BYTES;
+    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
     rft__ring ring = {0, 0};
     parcel last;
     work w;
@@ -307,34 +301,9 @@ RFT_FN void consume(const cta *b, const role *r) {
     }
 }
 
-/* Both warpgroups on the only tile of a dense block: y is staged where the ring was, once both have read it. */
-RFT_FN void consume_once(const cta *b, const role *r) {
-    char *const staged = b->memory + (threadIdx.x / 32 - FIRST_WARP) * RFT_CHUNK_BYTES;
-    rft__ring ring = {0, 0};
-    parcel y;
-    work w;
-    y.waits = false;
-    if (work_at(b, first_unit(), &w)) {
-        const spot at = spot_of(r, &w);
-        float acc[M_BLOCKS][RFT_WN / 2];
-        multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &y, staged);
-        if (RFT_SPLIT > 1) {
-            finish_shared(b, acc, &w);
-            return;
-        }
-        rft__bar_sync(1, 128 * CONSUMERS);
-        y.at = at;
-        RFT_UNROLL
-        for (int c = 0; c < Y_CHUNKS; c++) {
-            pack_chunk(b->a, acc, c, &y);
-            deliver_chunk(b->a, &y, c, staged);
-        }
-    }
-}
-
 /* Each warpgroup on every other tile, one multiplying at a time: barrier 1 + group says that it is this group's turn. */
 RFT_FN void consume_in_turn(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - FIRST_WARP) * RFT_CHUNK_BYTES;
+    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
     rft__ring ring = {0, 0};
     parcel none;
     none.waits = false;
@@ -363,9 +332,7 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
 RFT_FN void multiply_role(const cta *b, int group) {
     const role r = role_of(group);
     rft__pdl_wait();
-    if (DENSE) {
-        consume_once(b, &r);
-    } else if (PING_PONG) {
+    if (PING_PONG) {
         consume_in_turn(b, &r);
     } else {
         consume(b, &r);
@@ -379,7 +346,7 @@ RFT_FN bool ends_shared(const cta *b) {
 }
 
 RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
-    if (threadIdx.x / 32 == LOAD_WARP && rft__elect()) {
+    if (threadIdx.x / 32 == 0 && rft__elect()) {
         produce(b, x_map, w_map);
     }
     __syncwarp();
@@ -414,7 +381,7 @@ RFT_FN void prepare(const cta *b, const rft__cuda_map *x_map, const rft__cuda_ma
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1 + DENSE)
+extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
     gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x_map,
               const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
     extern __shared__ char shared[];
@@ -423,16 +390,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1 + DENSE)
     (void)y_map;
     prepare(&b, &x_map, &w_map);
     rft__pdl_launch();
-    if (group == LOAD_WARP / 4) {
-#if CONSUMERS == 2 && !DENSE
+    if (group == 0) {
+#if CONSUMERS == 2
         RFT_REGISTERS_LOWER(40);
 #endif
         load_role(&b, &x_map, &w_map);
     } else {
-#if CONSUMERS == 2 && !DENSE
+#if CONSUMERS == 2
         RFT_REGISTERS_RAISE(232);
 #endif
-        multiply_role(&b, group - FIRST_WARP / 4);
+        multiply_role(&b, group - 1);
     }
     __syncwarp();
     if (RFT_CLUSTER > 1) { /* nobody leaves while others still write to its barriers or read what it staged */
