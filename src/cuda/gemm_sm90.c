@@ -206,8 +206,8 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
-    for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
-        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = share, [WALK] = 1}};
+    for (int i = 0; i < 12; i++) {
+        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 3, [WALK] = i % 3 + 1}};
         c.cluster = down_of(&c) * across_of(&c);
         add(f, p, m, c, out, &n);
     }
@@ -284,7 +284,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
                             .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
-                            .number = {(int)u.m, (int)u.n, c->option[WALK] ? 1 : (int)raster_group(f, c, u), (int)u.count}};
+                            .number = {(int)u.m, (int)u.n, c->option[WALK] & 1 ? 1 : (int)raster_group(f, c, u), (int)u.count}};
 }
 
 /* rows x k elements of each of `batch` matrices; box_k: of an MN-contiguous one. */

@@ -142,7 +142,7 @@ RFT_FN int load_w_early(const cta *b, const rft__cuda_map *w_map) {
 
 /* Where one row of tiles reads W, nobody reads it twice, and everybody X. */
 RFT_FN void choose_policies(cta *b) {
-    const bool once = b->a->number[0] == 1 && !SHARES_W;
+    const bool once = (b->a->number[0] == 1 && !SHARES_W) || RFT_OPTION3 / 2;
     b->x_policy = once ? rft__policy_keep() : rft__policy_normal();
     b->w_policy = once ? rft__policy_stream() : rft__policy_normal();
 }
