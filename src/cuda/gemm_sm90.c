@@ -206,47 +206,71 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
-    for (int i = 0; i < 12; i++) {
-        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 3, [WALK] = i % 3 + 1}};
+    for (int i = 0; i < 16; i++) {
+        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 4, [WALK] = 2 * (i % 4 + 1)}};
         c.cluster = down_of(&c) * across_of(&c);
         add(f, p, m, c, out, &n);
     }
     return n;
 }
 
-/* ---- cost ---- */
+/* ---- cost: measured on an H200, fitted to graph launches back to back with weights from memory ---- */
 
-/* Clocks of the tensor cores and of the memory paths for one stage. A wgmma of 16 k takes wn / 2 clocks and reads
- * (64 + wn) * 32 bytes of shared memory at 128 a clock; an SM takes 64 bytes a clock from L2, which gives all of them l2_clock
- * each and counts a shared box once. Loads that hide cost power, and with it clocks. */
-static double stage_clocks(const rft__cuda_config *c, const cut *t, double l2_clock) {
-    const rft__cuda_row *const r = c->row;
+static const double START = 2.6e-6;       /* seconds: a launch, first bytes, last store */
+static const double MEET_LATER = 0.3e-6;  /* a cluster begins when all of its blocks can */
+static const double SUSTAINED = 6.06e12;  /* FLOP/s of an SM for long: power allows no more */
+static const double BURST = 1.25;         /* times that for some microseconds */
+static const double TAKES = 60.0;         /* bytes a clock into an SM */
+static const double APART = 0.04;         /* of each path's time that no other hides */
+static const double SUM_FIRST = 1.65e-6, SUM_NEXT = 0.8e-6; /* seconds: two parts of k meet, each further one */
+static const double SUM_TILE = 1.1e-6;    /* to send the sums of 128 x 128 to another block */
+
+/* Clocks of a stage, of which TMA brings all from L2 or another block. */
+static double stage_clocks(const rft__cuda_row *r) {
     const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
-    const double shared = (64.0 + t->wn) / (2.0 * t->wn);
-    const double x = (double)r->bm * r->bk * element(r), w = (double)r->bn * r->bk * element(r);
-    const double from_l2 = x / across_of(c) + w / down_of(c);
-    const double load = fmax((x + w) / 64.0, from_l2 / l2_clock);
-    return fmax(multiply * fmax(shared, 1.0), load) + 0.03 * (load + multiply * shared);
+    return fmax(multiply, (double)(r->bm + r->bn) * r->bk * element(r) / TAKES);
 }
 
 /* What of a tile's epilogue no wgmma hides: rounding in registers, or f32 through shared memory twice and the whole list. */
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const double tile = (double)c->row->bm * c->row->bn;
     if (deferred(p, c)) {
-        return 200.0 + tile / 64.0 * (1.0 + 0.5 * p->epi.n_op);
+        return tile / 32.0 * (1.0 + 0.5 * p->epi.n_op);
     }
     return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
 }
 
+/* Blocks that sum a tile, where all tiles are shared. */
+static int parts_of(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
+    return c->split > 1 ? c->split : c->option[TAIL] && 2 * count <= slots(f, c) ? 2 : 1;
+}
+
+/* Bytes that L2 gives for one k of a block: what two blocks share once, and X once where all read the same. */
+static double bytes_a_k(const rft__cuda_config *c, rft__tiles u, int parts) {
+    const rft__cuda_row *const r = c->row;
+    const double x = u.m == 1 && down_of(c) == 1 ? 0.0 : r->bm;
+    return (parts > 1 ? x + r->bn : x / across_of(c) + (double)r->bn / down_of(c)) * element(r);
+}
+
+static double meeting(const rft__cuda_row *r, int parts) {
+    const double tiles = (double)r->bm * r->bn / (128.0 * 128.0);
+    return parts == 1 ? 0.0 : SUM_FIRST + SUM_NEXT * (parts - 2) + SUM_TILE * tiles * 2.0 * (parts - 1) / parts;
+}
+
+static double fourth(double v) { return v * v * v * v; }
+
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
-    const double flops = c->row->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, hertz = flops / f->sms / 4096.0;
-    const cut t = cut_of(p, c);
-    const double steps = (double)rft__ceil_div(rft__ceil_div(p->w.k, c->row->bk), c->split);
-    const double tile = steps * stage_clocks(c, &t, f->l2_bps / f->sms / hertz) + epilogue_clocks(p, c);
-    const double clocks = waves(f, c, units(p, c, m).count) * tile +
-                          (c->split > 1 ? 1000.0 + 250.0 * c->split : c->option[TAIL] ? 1000.0 : 0.0);
-    const double busy = clocks / hertz, memory = rft__cuda_traffic(p, m) / f->read_bps;
-    return 2.5e-6 + fmax(busy, memory) + 0.1 * fmin(busy, memory);
+    const rft__cuda_row *const r = c->row;
+    const double flops = fmin(r->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, SUSTAINED * f->sms);
+    const rft__tiles u = units(p, c, m);
+    const int parts = parts_of(f, c, u.count);
+    const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
+    const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
+    const double busy = (n * k / r->bk * stage_clocks(r) + (1.0 + 0.05 * n) * epilogue_clocks(p, c)) / hertz;
+    const double l2 = blocks * k * bytes_a_k(c, u, parts) / f->l2_bps, memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double together = sqrt(sqrt(fourth(busy) + fourth(l2) + fourth(memory))) + APART * (busy + l2 + memory);
+    const double power = blocks * r->bm * r->bn * k * element(r) / flops;
+    return START + (c->cluster > 1 ? MEET_LATER : 0.0) + fmax(together + meeting(r, parts), power);
 }
 
 /* ---- text, launch, maps ---- */

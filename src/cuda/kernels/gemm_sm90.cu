@@ -140,11 +140,11 @@ RFT_FN int load_w_early(const cta *b, const rft__cuda_map *w_map) {
     return early;
 }
 
-/* Where one row of tiles reads W, nobody reads it twice, and everybody X. */
+/* W goes through L2 once or few times, X often. */
 RFT_FN void choose_policies(cta *b) {
-    const bool once = (b->a->number[0] == 1 && !SHARES_W) || RFT_OPTION3 / 2;
-    b->x_policy = once ? rft__policy_keep() : rft__policy_normal();
-    b->w_policy = once ? rft__policy_stream() : rft__policy_normal();
+    const int v = RFT_OPTION3 / 2;
+    b->x_policy = v == 1 ? rft__policy_normal() : v == 3 ? rft__policy_stream() : rft__policy_keep();
+    b->w_policy = v == 1 || v == 4 ? rft__policy_normal() : v == 2 ? rft__policy_keep() : rft__policy_stream();
 }
 
 RFT_FN void produce(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
