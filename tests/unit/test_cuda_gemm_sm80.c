@@ -241,6 +241,7 @@ static void large_tiles(void **state) {
     }
     run(&rows[ROWS - 2], (product){.m = 123, .n = 244, .k = 100, .batch = 1, .w_mn = true}, 16);
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 41, .batch = 1, .x_mn = true}, 16);
+    run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 75, .batch = 1}, 4); /* without the fragments of two steps */
 }
 
 /* Tiles that a block takes in turn, of a k that just fills the ring and of more; emulated devices have 4 SMs. */

@@ -62,7 +62,7 @@
 #define MI (WM / 16)
 #define NJ (WN / 8)
 #define MIXED (RFT_COMPUTE_TYPE == 4 && SIZE == 2)
-#define AHEAD (!MIXED || MI * NJ < 32) /* registers last for the fragments of the next step as well */
+#define AHEAD (MI * NJ < 32 || !(MIXED || (SIZE == 4 && RFT_OPTION0 < 16))) /* registers last for fragments of two steps */
 #define RESIDENT (MI * NJ * 4 >= 64 ? 256 / THREADS : 3) /* blocks of an SM, by registers */
 #define PITCH (WN + 8) /* floats of a row of sums on its way out: 8 banks more than the row before */
 #define X_WORDS (RFT_X_MN && SIZE == 4)
@@ -125,7 +125,7 @@ RFT_FN void chunk_load(unsigned to, const char *from, int bytes) {
     } else if (RFT_OPTION0 == 4) {
         RFT_UNROLL
         for (int i = 0; i < 16; i += 4) {
-            RFT_CP_ASYNC(to + (unsigned)i, from + i, 4, bytes <= i ? 0 : bytes - i < 4 ? bytes - i : 4);
+            RFT_CP_ASYNC(to + (unsigned)i, from + i, 4, bytes <= i ? 0 : SIZE == 2 && bytes - i < 4 ? 2 : 4);
         }
     } else {
         unsigned word[4] = {0, 0, 0, 0};
