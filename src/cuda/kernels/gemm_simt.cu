@@ -19,7 +19,7 @@
  * SASS of a step of 128 x 128 (sm_90): 1024 FFMA of about 1140 executed, 48 LDS.128, 4 LDG.128, 16 STS; 128 registers of sums, 48
  * of operands, 16 in flight, no spills in 255.
  * f32 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLAS: 2695):
- *     2917  256 x 128 x 8, 8 warps: 47 TFLOP/s     3040, 3145  with 4 and 2 k in the body of the loop
+ *     2890  256 x 128 x 8, 8 warps: 48 TFLOP/s     3040, 3145  with 4 and 2 k in the body of the loop
  *     2950  128 x 128 x 8, 4 warps, 2 blocks       3304, 3477  with steps of 16 k, 8 and all of them in the body
  */
 #include "config.h"
