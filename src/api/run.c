@@ -109,6 +109,10 @@ static rft_status check_weight(const rft_plan *plan, const rft_weight *weight, r
         RFT_FAIL(err, RFT_E_LAYOUT, "args.weight was made for device \"%s\", the plan runs on \"%s\"", weight->ctx->backend->name,
                  plan->ctx->backend->name);
     }
+    if (weight->memory != plan->ctx->backend->memory_read(plan->ctx->device)) {
+        RFT_FAIL(err, RFT_E_LAYOUT, "args.weight lies at %p, %s, which the plan's device does not read", weight->data,
+                 weight->memory == NULL ? "in host memory" : "in another device's memory");
+    }
     RFT_TRY(check_shape(&weight->w, &plan->problem.w, err));
     if (weight->layout != plan->weight_layout) {
         RFT_FAIL(err, RFT_E_LAYOUT, "args.weight has layout 0x%llx, the plan reads 0x%llx (0: a view)",

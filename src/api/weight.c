@@ -142,7 +142,10 @@ static rft_status weight_make(const rft_ctx *ctx, const rft__matrix *w, uint64_t
     if (weight == NULL) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for a weight (%zu bytes)", sizeof *weight);
     }
-    *weight = (rft_weight){.w = *w, .layout = layout, .data = data, .ctx = ctx};
+    const rft__backend *const backend = ctx->backend;
+    const bool empty = w->n == 0 || w->k == 0; /* data is then where the storage ends */
+    const void *const memory = empty ? backend->memory_read(ctx->device) : backend->memory_of(ctx->device, data);
+    *weight = (rft_weight){.w = *w, .layout = layout, .data = data, .memory = memory, .ctx = ctx};
     *out = weight;
     return RFT_OK;
 }

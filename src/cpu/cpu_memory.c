@@ -36,6 +36,20 @@ rft_status rft__cpu_memory_fill(rft__device *d, void *dst, int byte, size_t byte
     return RFT_OK;
 }
 
+/* All CPU devices read all memory of the process. */
+static const char process_memory = 0;
+
+const void *rft__cpu_memory_of(const rft__device *d, const void *p) {
+    (void)d;
+    (void)p;
+    return &process_memory;
+}
+
+const void *rft__cpu_memory_read(const rft__device *d) {
+    (void)d;
+    return &process_memory;
+}
+
 /* Runs return when y is ready: there is nothing to wait for. */
 rft_status rft__cpu_sync(rft__device *d, void *stream, rft_error *err) {
     (void)d;

@@ -83,6 +83,8 @@ void rft__cuda_memory_free(rft__device *device, void *p, size_t bytes);
 rft_status rft__cuda_memory_copy(rft__device *device, void *dst, const void *src, size_t bytes, rft__direction direction,
                                  rft_error *err);
 rft_status rft__cuda_memory_fill(rft__device *device, void *dst, int byte, size_t bytes, rft_error *err);
+const void *rft__cuda_memory_of(const rft__device *device, const void *p);
+const void *rft__cuda_memory_read(const rft__device *device);
 rft_status rft__cuda_sync(rft__device *device, void *stream, rft_error *err);
 rft_status rft__cuda_measure(rft__device *device, rft__timed_call *call, void *user, uint32_t count, rft_timing *timing,
                              rft_error *err);

@@ -102,6 +102,22 @@ rft_status rft__cuda_memory_fill(rft__device *device, void *dst, int byte, size_
     return rft__driver_check(result, "filling device memory", err);
 }
 
+/* Each GPU has a name of its own: an address that stands for its ordinal. */
+static const char gpus[1024];
+
+const void *rft__cuda_memory_read(const rft__device *device) { return &gpus[rft__cuda_of_const(device)->ordinal % 1024]; }
+
+/* Memory that the driver moves between GPUs and the host has no ordinal; any device reads it. */
+const void *rft__cuda_memory_of(const rft__device *device, const void *p) {
+    const rft__cuda_device *const d = rft__cuda_of_const(device);
+    int ordinal = -1;
+    if (d->driver == NULL || !rft__cuda_on_device(d, p)) {
+        return NULL;
+    }
+    const CUresult asked = d->driver->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address(p));
+    return asked == CUDA_SUCCESS && ordinal >= 0 ? &gpus[ordinal % 1024] : rft__cuda_memory_read(device);
+}
+
 rft_status rft__cuda_sync(rft__device *device, void *stream, rft_error *err) {
     const rft__cuda_device *const d = rft__cuda_of(device);
     rft__cuda_scope scope;

@@ -61,6 +61,10 @@ typedef struct rft__backend {
     rft_status (*measure)(rft__device *device, rft__timed_call *call, void *user, uint32_t count, rft_timing *timing,
                           rft_error *err);
 
+    /* Names the memory that p lies in, and that a device reads its weights from: a run needs the same. NULL: no device's. */
+    const void *(*memory_of)(const rft__device *device, const void *p);
+    const void *(*memory_read)(const rft__device *device);
+
     uint64_t (*weight_layout)(const rft__matrix *w);            /* of the packed form; 0: this W cannot be packed */
     rft_status (*weight_bytes)(const rft__matrix *w, size_t *bytes, rft_error *err); /* of the packed data behind the header */
     rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
@@ -89,6 +93,7 @@ struct rft_weight {
     rft__matrix w;
     uint64_t layout;    /* 0: a view */
     const void *data;   /* packed data, or W itself for a view */
+    const void *memory; /* that data lies in, as backend.memory_of names it */
     const rft_ctx *ctx;
 };
 

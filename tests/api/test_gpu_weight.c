@@ -100,7 +100,11 @@ static void test_uploaded_runs(void **state) {
     gpu_prove(&l, 0);
     OK(rft_weight_bytes(gpu, &d.w, &bytes, &test_err));
     void *const source = gpu_fetch(l.w, 136 * 72 * 2), *const host = rft_test_storage(bytes);
-    rft_weight_free(pack(&d.w, source, host));
+    rft_weight *const on_host = pack(&d.w, source, host);
+    rft_linear_args args = l.args;
+    args.weight = on_host;
+    REFUSED(RFT_E_LAYOUT, "in host memory", rft_linear_run(l.plan, &args, &test_err));
+    rft_weight_free(on_host);
     OK(rft_weight_open(gpu, gpu_upload(host, bytes), bytes, &other.weight, &test_err));
     other.args.weight = other.weight;
     other.args.y = gpu_filled(0xff, l.y_bytes);
