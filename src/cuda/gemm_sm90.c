@@ -206,8 +206,9 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
+    static const int variant[] = {2, 4, 10, 12};
     for (int i = 0; i < 16; i++) {
-        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 4, [WALK] = 2 * (i % 4 + 1)}};
+        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 4, [WALK] = variant[i % 4]}};
         c.cluster = down_of(&c) * across_of(&c);
         add(f, p, m, c, out, &n);
     }

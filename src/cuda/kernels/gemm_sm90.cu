@@ -27,6 +27,7 @@
 #define PING_PONG RFT_OPTION1
 #define TAIL RFT_OPTION2 /* 1: the last tiles of a grid are shared by the blocks of a cluster */
 #define PARTS (RFT_SPLIT > 1 ? RFT_SPLIT : 2) /* of a tile that is shared */
+#define W_AHEAD (RFT_OPTION3 / 2 == 5 ? (64 << 10) / W_BYTES : RFT_OPTION3 / 2 == 6 ? (192 << 10) / W_BYTES : 0)
 #define ROUNDS (SPANS_ROW / 2 / SHARED_SPANS) /* of a chunk's spans, each by a warp */
 #define RELEASES (1 + SHARES_W + SHARES_X)    /* blocks that a stage is released to */
 
@@ -113,6 +114,16 @@ RFT_FN void load_x(const cta *b, const rft__cuda_map *map, int stage, const work
     }
 }
 
+/* A box comes to L2 only. */
+RFT_FN void prefetch_box(const rft__cuda_map *map, int c0, int c1, int batch, unsigned long long policy) {
+    if (RFT_BATCHED) {
+        rft__map_prefetch3(map, c0, c1, batch, policy);
+    } else {
+        rft__map_prefetch2(map, c0, c1, policy);
+    }
+}
+
+/* stage: where to, or -1 for L2. */
 RFT_FN void load_w(const cta *b, const rft__cuda_map *map, int stage, const work *w, int step) {
     const unsigned to = b->ring + stage * STAGE_BYTES + X_BYTES, full = b->full + 8 * stage;
     const int batch = b->a->w_batch_stride != 0 ? w->batch : 0, below = b->rank / (1 + SHARES_X);
@@ -125,17 +136,25 @@ RFT_FN void load_w(const cta *b, const rft__cuda_map *map, int stage, const work
         if (blocks != 0 && i % 2 != below) {
             continue;
         }
-        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, blocks, b->w_policy);
+        if (stage < 0) {
+            prefetch_box(map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, b->w_policy);
+        } else {
+            load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, blocks, b->w_policy);
+        }
     }
 }
 
-/* W does not depend on the kernel before: as much of it as the ring holds may be under way before X may be read. */
+/* W does not depend on the kernel before: as much of it as the ring holds may be under way before X may be read, and what comes
+ * behind that is asked for into L2. */
 RFT_FN int load_w_early(const cta *b, const rft__cuda_map *w_map) {
     work w;
     const int early = RFT_W_EARLY && work_at(b, first_unit(), &w) ? min(w.steps, RFT_STAGES) : 0;
     for (int i = 0; i < early; i++) {
         rft__mbarrier_expect(b->full + 8 * i, STAGE_BYTES);
         load_w(b, w_map, i, &w, w.step + i);
+    }
+    for (int i = early; RFT_W_EARLY && i < min(w.steps, early + W_AHEAD); i++) {
+        load_w(b, w_map, -1, &w, w.step + i);
     }
     return early;
 }
