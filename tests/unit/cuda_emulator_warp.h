@@ -38,8 +38,6 @@ RFT_FN uint4 rft__load16(const void *p) {
     return v;
 }
 
-RFT_FN uint4 rft__load16_policy(const void *p, unsigned long long policy) { return policy == 0 ? rft__load16(p) : (uint4){0}; }
-
 /* ---- barriers and bulk copies ---- */
 
 typedef struct counter { /* an mbarrier */
@@ -81,13 +79,6 @@ RFT_FN void rft__bulk_load(unsigned to, const void *from, unsigned bytes, unsign
     memset(shared_bytes + to, 0xff, bytes);
 }
 
-RFT_FN void rft__bulk_prefetch(const void *from, unsigned bytes) {
-    static volatile char touched;
-    emulator_faults += (uintptr_t)from % 16 != 0 || bytes % 16 != 0;
-    touched = ((const char *)from)[0];
-    touched = ((const char *)from)[bytes - 1];
-}
-
 static void bulk_arrive(unsigned barrier) {
     int kept = 0;
     for (int i = 0; i < n_bulk; i++) {
@@ -104,11 +95,10 @@ static void bulk_arrive(unsigned barrier) {
     n_bulk = kept;
 }
 
-RFT_FN bool rft__mbarrier_done(unsigned barrier, unsigned parity) {
+RFT_FN void rft__await(unsigned barrier, unsigned parity) {
     bulk_arrive(barrier);
-    if ((unsigned)counters[barrier / 8].phase % 2 != parity) {
-        return true;
+    while ((unsigned)counters[barrier / 8].phase % 2 == parity) {
+        yield();
+        bulk_arrive(barrier);
     }
-    yield();
-    return false;
 }

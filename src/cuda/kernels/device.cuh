@@ -79,14 +79,6 @@ RFT_FN unsigned long long rft__policy_keep(void) {
     return policy;
 }
 
-RFT_FN uint4 rft__load16_policy(const void *p, unsigned long long policy) {
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p), "l"(policy));
-    return v;
-}
-
 /* ---- shared memory ---- */
 
 RFT_FN unsigned rft__shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -161,50 +153,36 @@ RFT_FN void rft__mbarrier_expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/* Arrives at the barrier that lies at the same place in block `rank` of the cluster. */
-RFT_FN void rft__mbarrier_arrive_at(unsigned barrier, unsigned rank) {
-    asm volatile("{\n"
-                 ".reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
-                 "}" ::"r"(barrier),
-                 "r"(rank)
-                 : "memory");
-}
-
-RFT_FN bool rft__mbarrier_done(unsigned barrier, unsigned parity) {
-    unsigned done;
-    asm volatile("{\n"
-                 ".reg .pred p;\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n"
-                 "}"
-                 : "=r"(done)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-    return done != 0;
-}
+/* Under RFT_KERNEL_DEBUG a wait for a wrong barrier traps after seconds. */
+#ifdef RFT_KERNEL_DEBUG
+#define RFT_SPIN_START const long long since = clock64()
+#define RFT_SPIN_CHECK                                                                                                           \
+    if (clock64() - since > 4000000000ll)                                                                                        \
+    __trap()
+#else
+#define RFT_SPIN_START (void)0
+#define RFT_SPIN_CHECK (void)0
+#endif
 
 /* Until the phase of this parity is complete: a new barrier is in phase 0, so waiting for parity 1 returns at once. */
-RFT_FN void rft__mbarrier_wait(unsigned barrier, unsigned parity) {
-    while (!rft__mbarrier_done(barrier, parity)) {
+#define RFT_AWAIT(name, order)                                                                                                   \
+    RFT_FN void name(unsigned barrier, unsigned parity) {                                                                        \
+        RFT_SPIN_START;                                                                                                          \
+        for (unsigned done = 0; !done;) {                                                                                        \
+            asm volatile("{\n"                                                                                                   \
+                         ".reg .pred p;\n"                                                                                       \
+                         "mbarrier.try_wait.parity" order ".shared::cta.b64 p, [%1], %2;\n"                                      \
+                         "selp.u32 %0, 1, 0, p;\n"                                                                               \
+                         "}"                                                                                                     \
+                         : "=r"(done)                                                                                            \
+                         : "r"(barrier), "r"(parity)                                                                             \
+                         : "memory");                                                                                            \
+            RFT_SPIN_CHECK;                                                                                                      \
+        }                                                                                                                        \
     }
-}
-
-/* The same for data that another block of the cluster wrote or released. */
-RFT_FN void rft__mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
-    unsigned done = 0;
-    while (!done) {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    }
-}
+RFT_AWAIT(rft__await, "")
+/* The arrivals may be of other blocks of the cluster; what they wrote before is seen. */
+RFT_AWAIT(rft__await_cluster, ".acquire.cluster")
 
 /* ---- clusters ---- */
 
@@ -224,16 +202,6 @@ RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) {
     return remote;
 }
 
-RFT_FN float rft__cluster_load(unsigned remote) {
-    float v;
-    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(remote) : "memory");
-    return v;
-}
-
-RFT_FN void rft__cluster_store(unsigned remote, float v) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(v) : "memory");
-}
-
 /* ---- bulk copies: one thread asks, the barrier counts bytes ---- */
 
 /* Addresses and bytes are multiples of 16. */
@@ -244,17 +212,8 @@ RFT_FN void rft__bulk_load(unsigned to, const void *from, unsigned bytes, unsign
         : "memory");
 }
 
-RFT_FN void rft__bulk_prefetch(const void *from, unsigned bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
 /* Shared memory that threads wrote becomes visible to bulk and tensor copies and to wgmma: each writer, before they meet. */
 RFT_FN void rft__fence_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-RFT_FN void rft__bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/* Until the sources of all but `pending` groups may be overwritten; RFT_BULK_WAIT: until they are written. */
-#define RFT_BULK_WAIT_READ(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
-#define RFT_BULK_WAIT(pending)      asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
 
 /* ---- tensor maps; coordinates fastest first ---- */
 
@@ -289,18 +248,6 @@ RFT_FN void rft__map_load3_multicast(unsigned to, const rft__cuda_map *map, int 
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
                  " [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
                  "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "h"(blocks), "l"(policy)
-                 : "memory");
-}
-
-RFT_FN void rft__map_store2(const rft__cuda_map *map, int c0, int c1, unsigned from) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(c0),
-                 "r"(c1)
-                 : "memory");
-}
-
-RFT_FN void rft__map_store3(const rft__cuda_map *map, int c0, int c1, int c2, unsigned from) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(c0),
-                 "r"(c1), "r"(c2)
                  : "memory");
 }
 

@@ -309,11 +309,6 @@ RFT_FN void rft__epi_span(const rft__cuda_args *a, int batch, int m, int n, floa
     rft__epi_apply(a, batch, m, n, &o, v, up, count, valid);
 }
 
-RFT_FN float rft__epi_element(const rft__cuda_args *a, int batch, int m, int n, float y, float up) {
-    rft__epi_span(a, batch, m, n, &y, &up, 1, 1);
-    return y;
-}
-
 /* Rounds to y's type and stores: vectors where y's address allows. */
 RFT_FN void rft__store_span(const rft__cuda_args *a, int batch, int m, int n, const float *v, int count, int valid) {
     const rft__span s = rft__span_of(a, batch, m, n, count, valid);

@@ -74,18 +74,7 @@ RFT_FN void feed_start(feed *f) {
     __syncwarp();
 }
 
-RFT_FN void feed_await(const feed *f, int stage) {
-#ifdef RFT_KERNEL_DEBUG
-    const long long since = clock64();
-#endif
-    while (!rft__mbarrier_done(f->barriers + 8 * stage, f->parity)) {
-#ifdef RFT_KERNEL_DEBUG
-        if (clock64() - since > 4000000000ll) {
-            __trap();
-        }
-#endif
-    }
-}
+RFT_FN void feed_await(const feed *f, int stage) { rft__await(f->barriers + 8 * stage, f->parity); }
 
 /* One lane asks for all rows. The warp has read this stage: the meeting of lanes comes before what overwrites it. */
 RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {

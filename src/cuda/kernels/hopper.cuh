@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hopper.cuh - what only kernels of sm_90a need beside device.cuh: waits that cannot hang a debug build, registers moved
- * between warpgroups, bytes sent to another block of the cluster, wgmma with both operands in shared memory.
- * Included by stream_sm90.cu and gemm_sm90.cu, after config.h, whose compute type is that of wgmma.
+ * hopper.cuh - what only kernels of sm_90a need beside device.cuh: registers moved between warpgroups, bytes sent to another
+ * block of the cluster, wgmma with both operands in shared memory.
+ * Included by stream_sm90.cu, gemm_sm90.cu and probe.cu, after config.h, whose compute type is that of wgmma.
  *
  * A kernel may define before the include:
  *     RFT_WGMMA_A_MN, RFT_WGMMA_B_MN   1: that operand is M- or N-major in shared memory (16-bit types only); default 0
@@ -24,40 +24,6 @@
 #define RFT_REGISTERS_RAISE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n))
 #define RFT_REGISTERS_LOWER(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n))
 
-/* ---- waits for the phase of a parity, as rft__mbarrier_wait; under RFT_KERNEL_DEBUG a wrong barrier traps after seconds ---- */
-#ifdef RFT_KERNEL_DEBUG
-#define RFT_SPIN_START const long long since = clock64()
-#define RFT_SPIN_CHECK                                                                                                           \
-    if (clock64() - since > 4000000000ll)                                                                                        \
-    __trap()
-#else
-#define RFT_SPIN_START (void)0
-#define RFT_SPIN_CHECK (void)0
-#endif
-
-RFT_FN void rft__await(unsigned barrier, unsigned parity) {
-    RFT_SPIN_START;
-    while (!rft__mbarrier_done(barrier, parity)) {
-        RFT_SPIN_CHECK;
-    }
-}
-
-/* The arrivals may be of other blocks of the cluster; what they wrote before is seen. */
-RFT_FN void rft__await_cluster(unsigned barrier, unsigned parity) {
-    RFT_SPIN_START;
-    for (unsigned done = 0; !done;) {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-        RFT_SPIN_CHECK;
-    }
-}
-
 /* ---- clusters: remote is from rft__cluster_map ---- */
 /* Arrives by itself: the barrier, of the same block as remote, counts the bytes, a multiple of 16. */
 RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
@@ -65,11 +31,7 @@ RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, un
                  "r"(from), "r"(bytes), "r"(remote_barrier)
                  : "memory");
 }
-RFT_FN void rft__cluster_mbarrier_arrive(unsigned remote) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
-}
-/* Tells block `rank` that this thread has read what it may now overwrite. No write is ordered by it, so no fence is waited for.
- */
+/* Tells block `rank` that this thread has read what it may now overwrite. It orders no write and waits for no fence. */
 RFT_FN void rft__mbarrier_free_at(unsigned barrier, unsigned rank) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(rft__cluster_map(barrier, rank)) : "memory");
 }
