@@ -2,7 +2,7 @@
  *
  * mma.cuh - the tensor core instructions of sm_80, one warp each: d += a * b with a 16 x k, b k x 8 and d 16 x 8 in f32. Lane l
  * holds of a rows l / 4 and l / 4 + 8, of b column l / 4, of d rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more.
- * Included by gemm_sm80.cu. Products are exact, sums are f32.
+ * Included by gemm_sm80.cu and probe.cu. Products are exact, sums are f32.
  */
 #ifndef RFT_MMA_CUH
 #define RFT_MMA_CUH
