@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cuda_emulator.h - a GPU block as fibers of one CPU thread, so that the text of a kernel runs, and its edges are proved, where
- * no GPU is. Compiled by cc in front of a kernel's text (see cuda_emulate.h) in place of device.cuh, convert.cuh and mma.cuh.
+ * no GPU is. Compiled by cc in front of a kernel's text (see cuda_emulate.h) in place of device.cuh and mma.cuh.
  * Faithful: barriers, warp collectives, fragments of ldmatrix and mma, cp.async whose bytes arrive no sooner than their wait.
  * Counted: bank conflicts of ldmatrix and unaligned copies. Not modelled: the memory order between barriers.
  */
 #define RFT_DEVICE_CUH
-#define RFT_CONVERT_CUH
 #define RFT_MMA_CUH
 
 #include "cuda_args.h"
+#include "emulated_words.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <ucontext.h>
 
-#define RFT_FN static inline
-#define RFT_UNROLL
 #define RFT_HOPPER 0
 #define __shared__
 #define __device__
@@ -27,22 +21,6 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-
-typedef struct uint3 {
-    unsigned x, y, z;
-} uint3;
-typedef struct uint2 {
-    unsigned x, y;
-} uint2;
-typedef struct uint4 {
-    unsigned x, y, z, w;
-} uint4;
-typedef struct float2 {
-    float x, y;
-} float2;
-typedef struct float4 {
-    float x, y, z, w;
-} float4;
 
 enum { MAX_THREADS = 512, STACK = 64 << 10, MAX_PENDING = 256, WARP = 32, SHARED = 232448 };
 
@@ -107,21 +85,7 @@ static uint32_t (*all_lanes(const uint32_t *words, int count))[12] {
 RFT_FN void rft__pdl_wait(void) {}
 RFT_FN void rft__pdl_launch(void) {}
 RFT_FN unsigned rft__shared(const void *p) { return (unsigned)((const unsigned char *)p - shared_bytes); }
-RFT_FN float4 make_float4(float x, float y, float z, float w) { return (float4){x, y, z, w}; }
-RFT_FN uint2 make_uint2(unsigned x, unsigned y) { return (uint2){x, y}; }
-RFT_FN uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return (uint4){x, y, z, w}; }
-RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
-RFT_FN unsigned __float_as_uint(float f) {
-    unsigned u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-RFT_FN float __uint_as_float(unsigned u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
 
 static void count_conflicts(uint32_t (*address)[12]) {
     for (int phase = 0; phase < 4; phase++) {
@@ -189,46 +153,9 @@ static void copies_done(int pending) {
 
 #include "cuda_emulator_warp.h"
 
-/* ---- convert.cuh ---- */
-
-enum { RFT_TYPE_F32 = 1, RFT_TYPE_F16 = 2, RFT_TYPE_BF16 = 3 };
-
-RFT_FN int rft__size_of(int type) { return type == RFT_TYPE_F32 ? 4 : 2; }
-
-static float f16_value(uint16_t h) {
-    const int exponent = h >> 10 & 31, mantissa = h & 1023;
-    const float magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                            : exponent     ? ldexpf((float)(1024 + mantissa), exponent - 25)
-                                           : ldexpf((float)mantissa, -24);
-    return h >> 15 ? -magnitude : magnitude;
-}
-
-RFT_FN float rft__widen(int type, unsigned bits) {
-    return type == RFT_TYPE_F32    ? __uint_as_float(bits)
-           : type == RFT_TYPE_BF16 ? __uint_as_float(bits << 16)
-                                   : f16_value((uint16_t)bits);
-}
-RFT_FN float rft__widen_low(int type, unsigned pair) { return rft__widen(type, pair); }
-RFT_FN float rft__widen_high(int type, unsigned pair) { return rft__widen(type, pair >> 16); }
-
-/* Tests store f32, or values that y's type holds exactly. */
-static unsigned narrow_exact(int type, float v) {
-    if (type == RFT_TYPE_BF16) {
-        return __float_as_uint(v) >> 16;
-    }
-    for (unsigned h = 0; h < 0x10000; h++) {
-        if (f16_value((uint16_t)h) == v) {
-            return h;
-        }
-    }
-    return 0x7e00;
-}
-RFT_FN unsigned rft__narrow_pair(int type, float low, float high) {
-    return narrow_exact(type, low) | narrow_exact(type, high) << 16;
-}
-RFT_FN unsigned rft__narrow(int type, float v) { return type == RFT_TYPE_F32 ? __float_as_uint(v) : narrow_exact(type, v); }
-
 /* ---- mma.cuh ---- */
+
+#include "convert.cuh"
 
 /* D = A B + D with A 16 x k, B k x 8 as the fragments of PTX hold them: `per` elements a word, k = 8 * per. */
 static void mma(float d[4], const unsigned a[4], const unsigned b[2], int type, int per) {
