@@ -58,7 +58,7 @@ typedef struct rft__cuda_map_spec { /* arguments of cuTensorMapEncodeTiled; rank
     int swizzle; /* bytes: 0, 32, 64, 128 */
 } rft__cuda_map_spec;
 
-enum { RFT__CUDA_CONFIGS = 32, RFT__CUDA_REASON = 120 };
+enum { RFT__CUDA_CONFIGS = 16, RFT__CUDA_REASON = 120 };
 
 struct rft__cuda_family {
     const char *name;   /* entry point of the text as well */

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SHARE, PING_PONG, TAIL, WALK /* options */ };
+enum { SHARE, PING_PONG, TAIL /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
     SWIZZLE_ROW = 128,
@@ -169,7 +169,9 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     if (c->option[PING_PONG]) {
         return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
     }
-    return t.m >= down_of(c) && t.n >= across_of(c);
+    /* Clusters of four leave SMs idle: measured to pay within a wave. */
+    const bool four = c->option[SHARE] != SHARE_BOTH || units(p, c, m).count <= slots(f, c);
+    return t.m >= down_of(c) && t.n >= across_of(c) && four;
 }
 
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
@@ -206,25 +208,23 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
-    static const int variant[] = {2, 4, 10, 12};
-    for (int i = 0; i < 16; i++) {
-        rft__cuda_config c = {.row = row, .split = 1, .option = {[SHARE] = i / 4, [WALK] = variant[i % 4]}};
-        c.cluster = down_of(&c) * across_of(&c);
-        add(f, p, m, c, out, &n);
+    if (n == 0) {
+        snprintf(reason, RFT__CUDA_REASON, "%s", "boxes of 64 rows and halves of a gated unit do not divide its tile");
     }
     return n;
 }
 
 /* ---- cost: measured on an H200, fitted to graph launches back to back with weights from memory ---- */
 
-static const double START = 2.6e-6;       /* seconds: a launch, first bytes, last store */
-static const double MEET_LATER = 0.3e-6;  /* a cluster begins when all of its blocks can */
-static const double SUSTAINED = 6.06e12;  /* FLOP/s of an SM for long: power allows no more */
-static const double BURST = 1.25;         /* times that for some microseconds */
-static const double TAKES = 60.0;         /* bytes a clock into an SM */
-static const double APART = 0.04;         /* of each path's time that no other hides */
-static const double SUM_FIRST = 1.65e-6, SUM_NEXT = 0.8e-6; /* seconds: two parts of k meet, each further one */
-static const double SUM_TILE = 1.1e-6;    /* to send the sums of 128 x 128 to another block */
+static const double START = 2.2e-6;       /* seconds: a launch, first bytes, last store */
+static const double MEET_LATER = 0.1e-6;  /* a cluster begins when all of its blocks can */
+static const double SUSTAINED = 6.15e12;  /* FLOP/s of an SM for long: power allows no more */
+static const double BURST = 1.224;        /* times that for some microseconds */
+static const double TAKES = 68.0;         /* bytes a clock into an SM */
+static const double TOGETHER = 1.7;       /* times L2's rate, where W passes it once */
+static const double APART = 0.04;         /* of each path's time that no other hides, and of the power that loads take */
+static const double SUM_FIRST = 0.9e-6, SUM_NEXT = 0.45e-6; /* seconds: two parts of k meet, each further one */
+static const double SUM_TILE = 1.7e-6;    /* to send the sums of 128 x 128 to another block */
 
 /* Clocks of a stage, of which TMA brings all from L2 or another block. */
 static double stage_clocks(const rft__cuda_row *r) {
@@ -268,9 +268,10 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
     const double busy = (n * k / r->bk * stage_clocks(r) + (1.0 + 0.05 * n) * epilogue_clocks(p, c)) / hertz;
-    const double l2 = blocks * k * bytes_a_k(c, u, parts) / f->l2_bps, memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double l2_bps = f->l2_bps * (u.m <= raster_group(f, c, u) ? TOGETHER : 1.0);
+    const double l2 = blocks * k * bytes_a_k(c, u, parts) / l2_bps, memory = rft__cuda_traffic(p, m) / f->read_bps;
     const double together = sqrt(sqrt(fourth(busy) + fourth(l2) + fourth(memory))) + APART * (busy + l2 + memory);
-    const double power = blocks * r->bm * r->bn * k * element(r) / flops;
+    const double power = blocks * r->bm * r->bn * k * element(r) / flops + APART * l2;
     return START + (c->cluster > 1 ? MEET_LATER : 0.0) + fmax(together + meeting(r, parts), power);
 }
 
@@ -309,7 +310,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
                             .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
-                            .number = {(int)u.m, (int)u.n, c->option[WALK] & 1 ? 1 : (int)raster_group(f, c, u), (int)u.count}};
+                            .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};
 }
 
 /* rows x k elements of each of `batch` matrices; box_k: of an MN-contiguous one. */

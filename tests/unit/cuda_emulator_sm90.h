@@ -313,13 +313,6 @@ RFT_FN void rft__map_load3(unsigned to, const rft__cuda_map *map, int c0, int c1
     load_later(to, map, c0, c1, c2, 3, barrier, 1u << now->block->rank);
 }
 
-RFT_FN void rft__map_prefetch2(const rft__cuda_map *map, int c0, int c1, unsigned long long policy) {
-    (void)map, (void)c0, (void)c1, (void)policy;
-}
-RFT_FN void rft__map_prefetch3(const rft__cuda_map *map, int c0, int c1, int c2, unsigned long long policy) {
-    (void)map, (void)c0, (void)c1, (void)c2, (void)policy;
-}
-
 RFT_FN void rft__map_load2_multicast(unsigned to, const rft__cuda_map *map, int c0, int c1, unsigned barrier,
                                      unsigned short to_blocks, unsigned long long policy) {
     (void)policy;

@@ -125,17 +125,6 @@ RFT_FN unsigned long long rft__policy_normal(void) {
     asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
-/* A box comes to L2 only. */
-RFT_FN void rft__map_prefetch2(const rft__cuda_map *map, int c0, int c1, unsigned long long policy) {
-    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.L2::cache_hint [%0, {%1, %2}], %3;" ::"l"(map), "r"(c0), "r"(c1),
-                 "l"(policy)
-                 : "memory");
-}
-RFT_FN void rft__map_prefetch3(const rft__cuda_map *map, int c0, int c1, int c2, unsigned long long policy) {
-    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.L2::cache_hint [%0, {%1, %2, %3}], %4;" ::"l"(map), "r"(c0),
-                 "r"(c1), "r"(c2), "l"(policy)
-                 : "memory");
-}
 RFT_FN void rft__prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 RFT_FN float4 rft__cluster_load4(unsigned remote) {
     float4 v;
