@@ -27,25 +27,7 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/rooftile_test_base_XXXXXX";
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    char command[PATH_MAX];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name) {
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+#include "test_folder.h"
 
 /* ---- errors ---- */
 

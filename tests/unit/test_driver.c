@@ -16,27 +16,13 @@
 
 #include <cmocka.h>
 
+#include "test_folder.h"
+
 #define SOURCE_DIR RFT_TEST_DATA_DIR "/../../src"
 #define TOOLKIT "/usr/local/cuda/include"
 
-static char folder[] = "/tmp/rooftile_test_driver_XXXXXX";
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    char command[PATH_MAX];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
 static void write_file(const char *name, const char *text) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
+    FILE *f = fopen(in_folder(name), "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
@@ -83,14 +69,13 @@ static const char fake_answers[] =
 
 /* Loads a driver made with these macros. */
 static rft_status load_fake(const char *name, const char *macros, rft__driver *driver, rft_error *err) {
-    char arguments[256], path[PATH_MAX];
+    char arguments[256];
     need_compiler();
     write_file("defaults.c", fake_defaults);
     write_file("answers.c", fake_answers);
     snprintf(arguments, sizeof arguments, "-shared -fPIC %s -o %s defaults.c answers.c", macros, name);
     compile(arguments);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return rft__driver_load(path, driver, err);
+    return rft__driver_load(in_folder(name), driver, err);
 }
 
 static void assert_holds(const char *text, const char *part) {

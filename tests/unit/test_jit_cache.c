@@ -7,6 +7,7 @@
 #include "cuda/jit_cache.h"
 #include "base/file.h"
 #include "jit_fixture.h"
+#include "test_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,26 +20,7 @@
 #define PROCESSES 8
 #define NOBODY 65534
 
-static char folder[] = "/tmp/rooftile_test_jit_cache_XXXXXX";
 static const rft__log quiet;
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    char command[PATH_MAX];
-    (void)state;
-    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", folder, folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name) {
-    static char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 /* ---- keys ---- */
 

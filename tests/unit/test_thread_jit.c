@@ -3,13 +3,12 @@
  * test_thread_jit.c - one kernel compiler and one cache folder used by several threads from a cold start. Runs under TSan too.
  */
 #include "jit_fixture.h"
+#include "test_folder.h"
 
 #include <pthread.h>
 
 #define THREADS 4
 #define KERNELS 2
-
-static char folder[] = "/tmp/rooftile_test_thread_jit_XXXXXX";
 
 typedef struct user {
     rft__jit *jit;
@@ -50,18 +49,6 @@ static void threads_get_the_same_code(void **state) {
         rft__cubin_release(jit, &users[0].cubins[k]);
     }
     rft__jit_free(jit);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
 }
 
 int main(void) {
