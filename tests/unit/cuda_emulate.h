@@ -17,6 +17,7 @@
 #include "cuda/cuda_source.h"
 #include "cuda/gemm_common.h"
 #include "epilogue/epi_math.h"
+#include "format/format.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -234,11 +235,9 @@ static rft__problem emulate_problem(const product *p) {
     return q;
 }
 
-/* The emulator rounds to bf16 towards zero. By way of 16 bits: gcc 12 drops the mask of a float that an int became. */
+/* As y has it. */
 static float emulate_rounded(const product *p, float v) {
-    uint16_t high;
-    memcpy(&high, (const char *)&v + 2, sizeof high);
-    return p->y == RFT_BF16 ? rft__as_float((unsigned)high << 16) : v;
+    return p->y == RFT_BF16 ? rft__as_float((unsigned)rft__bf16_from_f32(v) << 16) : v;
 }
 
 static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t n_out, const char *what) {

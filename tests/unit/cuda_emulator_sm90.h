@@ -12,16 +12,11 @@
 
 #include "cuda_args.h"
 #include "emulated_map.h"
+#include "emulated_words.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <ucontext.h>
 
-#define RFT_FN static inline
-#define RFT_UNROLL
 #define RFT_HOPPER 1
 #define __shared__
 #define __device__
@@ -30,22 +25,6 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(n)
-
-typedef struct uint3 {
-    unsigned x, y, z;
-} uint3;
-typedef struct uint2 {
-    unsigned x, y;
-} uint2;
-typedef struct uint4 {
-    unsigned x, y, z, w;
-} uint4;
-typedef struct float2 {
-    float x, y;
-} float2;
-typedef struct float4 {
-    float x, y, z, w;
-} float4;
 
 enum {
     BLOCKS_MOST = 8,
@@ -152,35 +131,7 @@ static int __shfl_sync(unsigned mask, int value, int lane) {
 
 #define min(a, b) ((a) < (b) ? (a) : (b))
 
-RFT_FN float2 make_float2(float x, float y) { return (float2){x, y}; }
-RFT_FN uint2 make_uint2(unsigned x, unsigned y) { return (uint2){x, y}; }
-RFT_FN uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return (uint4){x, y, z, w}; }
-RFT_FN unsigned __float_as_uint(float f) {
-    unsigned u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-RFT_FN float __uint_as_float(unsigned u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-RFT_FN unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
-RFT_FN float rft__widen_f16(unsigned bits) {
-    const int exponent = (int)(bits >> 10 & 31u), mantissa = (int)(bits & 1023u);
-    const float magnitude = exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
-    return exponent == 31 ? NAN : bits >> 15 & 1u ? -magnitude : magnitude;
-}
-RFT_FN unsigned rft__pair_bf16(float low, float high) {
-    return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
-}
-RFT_FN unsigned rft__pair_f16(float low, float high) {
-    (void)low, (void)high;
-    emulator_faults++;
-    return 0;
-} /* tests store f32 */
 
 /* ---- mbarriers ---- */
 
