@@ -15,9 +15,11 @@
  * Figures of 128 x 256 x 64 (16-bit): a stage 48 KiB, 4 stages; a step 4 wgmma m64n256k16 a warpgroup, 4.2 MFLOP a block, and
  * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock); with a shared W 32 KiB from L2 in that time.
  * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored.
- * Measured on an H200, bf16, us at m = 128, 256, 512, 1024 (in front: all loads under one policy of L2, no 2 x 2 blocks):
- *     4096 x 4096   13.6 13.2   21.0 17.1   28.6 25.9   46.0  43.7       2112 x 7168   15.2 14.8   24.4 18.7   38.2 26.4   53.5  42.8
- *     7168 x 2048   10.2 10.2   15.3 13.3   24.0 21.6   44.2  40.5      28672 x 4096   64.1 59.9   89.3 81.5  162.0 154.8 306.8 297.7
+ * Best configs on an H200, bf16, us at m = 128, 256, 512, 1024; in front: before W passed L2, tiles of 224, 144, 96, 2 x 2.
+ *      4096 x 4096   13.6 13.2   21.0 17.1    28.6  25.9    46.0  43.7
+ *      2112 x 7168   15.2 14.8   24.4 18.7    38.2  26.4    53.5  42.8
+ *      7168 x 2048   10.2 10.2   15.3 13.3    24.0  21.6    44.2  40.5
+ *     28672 x 4096   64.1 59.9   89.3 81.5   162.0 154.8   306.8 297.7
  */
 #include "config.h"
 #define RFT_WGMMA_A_MN RFT_X_MN
