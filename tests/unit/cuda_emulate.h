@@ -31,8 +31,6 @@ typedef bool emulator_launch_fn(const rft__cuda_args *args, const unsigned grid[
 typedef struct emulated { /* a kernel compiled for the CPU */
     char dir[128];
     void *library;
-    emulator_launch_fn *launch;
-    int *conflicts;
 } emulated;
 
 typedef struct product { /* what a test asks for */
@@ -76,7 +74,8 @@ static void emulate_write_kernel(const char *dir, const char *entry, const char 
 
 static rft__problem emulate_problem(const product *p);
 
-static void emulate_config(const char *dir, const product *p, const rft__cuda_config *c) {
+/* early: W may be read before the wait for the kernel before. */
+static void emulate_config(const char *dir, const product *p, const rft__cuda_config *c, bool early) {
     const rft__problem q = emulate_problem(p);
     char text[4096];
     const rft__cuda_row *r = c->row;
@@ -84,12 +83,12 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
     snprintf(
         text, sizeof text,
         "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
-        "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY 0\n"
+        "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY %d\n"
         "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M %d\n"
-        "#define RFT_SPLIT %d\n#define RFT_CLUSTER 1\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
+        "#define RFT_SPLIT %d\n#define RFT_CLUSTER %d\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
         "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
-        p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, r->bm, r->bn, r->bk, r->warps, c->m,
-        c->split, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
+        p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, early, r->bm, r->bn, r->bk, r->warps,
+        c->m, c->split, c->cluster, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
         p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
     rft__text t = {text, sizeof text, strlen(text)};
     if (r->family->text != NULL) {
@@ -100,35 +99,50 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
 
 static bool emulate_have_compiler(void) { return system("cc --version > /dev/null 2>&1") == 0; }
 
-static void emulate_open(emulated *e, const char *source, const char *entry, const product *p, const rft__cuda_config *c) {
-    char command[1024], library[160];
-    const char *kernel = NULL;
+/* A folder with all texts but those of formats. */
+static void emulate_texts(emulated *e) {
+    char command[256];
     const char *const tmp = getenv("TMPDIR");
     snprintf(e->dir, sizeof e->dir, "%s/rft_emulate_XXXXXX", tmp != NULL ? tmp : "/tmp");
     assert_non_null(mkdtemp(e->dir));
     snprintf(command, sizeof command, "mkdir %s/epilogue", e->dir);
     assert_int_equal(system(command), 0);
     for (uint32_t i = 0; i < rft__cuda_embedded.count; i++) {
-        const rft__cuda_text *t = &rft__cuda_embedded.texts[i];
+        const rft__cuda_text *const t = &rft__cuda_embedded.texts[i];
         if (strncmp(t->name, "format/", 7) != 0) {
             emulate_write(e->dir, t->name, t->text);
         }
-        kernel = strcmp(t->name, source) == 0 ? t->text : kernel;
     }
-    assert_non_null(kernel);
-    emulate_write_kernel(e->dir, entry, kernel);
-    emulate_config(e->dir, p, c);
+}
+
+static const char *emulate_text_of(const char *source) {
+    for (uint32_t i = 0; i < rft__cuda_embedded.count; i++) {
+        if (strcmp(rft__cuda_embedded.texts[i].name, source) == 0) {
+            return rft__cuda_embedded.texts[i].text;
+        }
+    }
+    fail_msg("there is no text %s", source);
+    return NULL;
+}
+
+/* Compiles the folder's kernel.c. */
+static void emulate_build(emulated *e) {
+    char command[1024], library[160];
     snprintf(library, sizeof library, "%s/kernel.so", e->dir);
-    snprintf(command, sizeof command, "cc -O1 -std=gnu11 -w -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm",
-             e->dir, RFT_TEST_DATA_DIR "/../unit", library, e->dir);
+    snprintf(command, sizeof command,
+             "cc -O1 -std=gnu11 -w -Wno-psabi -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm", e->dir,
+             RFT_TEST_DATA_DIR "/../unit", library, e->dir);
     assert_int_equal(system(command), 0);
     e->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (e->library == NULL) {
         fail_msg("%s", dlerror());
     }
-    *(void **)&e->launch = dlsym(e->library, "emulator_launch");
-    e->conflicts = dlsym(e->library, "emulator_conflicts");
-    assert_true(e->launch != NULL && e->conflicts != NULL);
+}
+
+static void *emulate_symbol(const emulated *e, const char *name) {
+    void *const symbol = dlsym(e->library, name);
+    assert_non_null(symbol);
+    return symbol;
 }
 
 static void emulate_close(emulated *e) {
@@ -240,6 +254,25 @@ static float emulate_rounded(const product *p, float v) {
     return p->y == RFT_BF16 ? rft__as_float((unsigned)rft__bf16_from_f32(v) << 16) : v;
 }
 
+static rft__cuda_args emulate_args(const product *p, const operand *x, const operand *w, void *y, int64_t ldy,
+                                   const rft__cuda_launch *l) {
+    rft__cuda_args a = {.x = x->data,
+                        .w = w->data,
+                        .y = y,
+                        .ldx = x->ld,
+                        .ldw = w->ld,
+                        .ldy = ldy,
+                        .x_batch_stride = x->batch_stride,
+                        .w_batch_stride = w->batch_stride,
+                        .y_batch_stride = p->m * ldy,
+                        .m = (int)p->m,
+                        .n = (int)p->n,
+                        .k = (int)p->k,
+                        .batch = (int)p->batch};
+    memcpy(a.number, l->number, sizeof a.number);
+    return a;
+}
+
 static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t n_out, const char *what) {
     for (int64_t i = 0; i < p->batch * p->m * ldy; i++) {
         const int64_t b = i / (p->m * ldy), m = i / ldy % p->m, n = i % ldy;
@@ -270,35 +303,26 @@ __attribute__((unused)) static void emulate_product(const rft__cuda_family *f, c
     const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
     float *y = malloc((size_t)count * sizeof *y);
     rft__cuda_launch l;
+    emulator_launch_fn *launch;
     emulated e;
     for (int64_t i = 0; i < count; i++) {
         y[i] = -777.0f;
     }
     f->launch(&facts, &q, c, p->m, &l);
-    rft__cuda_args a = {.x = x.data,
-                        .w = w.data,
-                        .y = y,
-                        .ldx = x.ld,
-                        .ldw = w.ld,
-                        .ldy = ldy,
-                        .x_batch_stride = x.batch_stride,
-                        .w_batch_stride = w.batch_stride,
-                        .y_batch_stride = p->m * ldy,
-                        .m = (int)p->m,
-                        .n = (int)p->n,
-                        .k = (int)p->k,
-                        .batch = (int)p->batch};
-    memcpy(a.number, l.number, sizeof a.number);
+    const rft__cuda_args a = emulate_args(p, &x, &w, y, ldy, &l);
     const char *rule = f->unsuited ? f->unsuited(&q, c, &a) : NULL;
-    if (rule == NULL) {
-        emulate_open(&e, f->source, f->name, p, c);
-        assert_true(e.launch(&a, l.grid, l.block));
-        assert_int_equal(*e.conflicts, 0);
-        emulate_check(p, y, ldy, q.epi.n_out, what);
-        emulate_close(&e);
-    } else {
+    if (rule != NULL) {
         fail_msg("%s: %s", what, rule);
     }
+    emulate_texts(&e);
+    emulate_write_kernel(e.dir, f->name, emulate_text_of(f->source));
+    emulate_config(e.dir, p, c, false);
+    emulate_build(&e);
+    *(void **)&launch = emulate_symbol(&e, "emulator_launch");
+    assert_true(launch(&a, l.grid, l.block));
+    assert_int_equal(*(int *)emulate_symbol(&e, "emulator_conflicts"), 0);
+    emulate_check(p, y, ldy, q.epi.n_out, what);
+    emulate_close(&e);
     free(y);
     emulate_release(&x);
     emulate_release(&w);
