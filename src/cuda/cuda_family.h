@@ -69,7 +69,7 @@ struct rft__cuda_family {
                    char reason[RFT__CUDA_REASON]);
     /* Estimated seconds of one run with cold weights, launch left out. */
     double (*seconds)(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c);
-    /* Adds the family's own macros to config.h, a #define a line. */
+    /* Adds the family's own macros to config.h, a #define a line; NULL: it has none. */
     void (*text)(const rft__problem *p, const rft__cuda_config *c, rft__text *t);
     void (*launch)(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l);
     /* The maps of x, w and y of one run; NULL: the kernel has none. Called with the arguments filled in. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_common.h - arithmetic that the host halves of the tiled kernels share: how W lies, what is aligned, tiles and waves.
- * Called by gemm_simt.c and gemm_sm80.c.
+ * gemm_common.h - what the host halves of the product kernels share: how operands lie, what is aligned, tiles and waves, launches.
+ * Included by the .c file of each family.
  */
 #ifndef RFT_CUDA_GEMM_COMMON_H
 #define RFT_CUDA_GEMM_COMMON_H
@@ -29,6 +29,22 @@ static inline bool rft__cuda_runs_aligned(const void *p, int64_t ld, int64_t bat
     return (uintptr_t)p % (uintptr_t)bytes == 0 && ld % per == 0 && batch_stride % per == 0;
 }
 
+/* The rule that x or w breaks where its runs of so many bytes, 4, 8 or 16, must be aligned; NULL: none. */
+static inline const char *rft__cuda_unaligned(const rft__problem *p, const rft__cuda_args *a, int x_bytes, int w_bytes) {
+#define RFT_RULE(x, bytes) #x ", ld" #x " and its batch stride must be multiples of " #bytes " bytes"
+    static const char *const rules[2][3] = {{RFT_RULE(x, 4), RFT_RULE(x, 8), RFT_RULE(x, 16)},
+                                            {RFT_RULE(w, 4), RFT_RULE(w, 8), RFT_RULE(w, 16)}};
+#undef RFT_RULE
+    const bool batched = p->batch > 1;
+    if (!rft__cuda_runs_aligned(a->x, a->ldx, batched ? a->x_batch_stride : 0, p->x, x_bytes)) {
+        return rules[0][x_bytes / 8];
+    }
+    if (!rft__cuda_runs_aligned(a->w, a->ldw, batched ? a->w_batch_stride : 0, p->w.elem, w_bytes)) {
+        return rules[1][w_bytes / 8];
+    }
+    return NULL;
+}
+
 /* An MN-contiguous W of gate and up halves has a second run of rows, from n / 2 on. */
 static inline bool rft__cuda_halves_aligned(const rft__problem *p, int bytes) {
     return p->w.glu != RFT__GLU_HALVES || !rft__cuda_w_mn(p) || p->w.n / 2 % (bytes / rft__cuda_size(p->w.elem)) == 0;
@@ -48,6 +64,15 @@ static inline int rft__cuda_raster(const rft__cuda_row *r, rft__tiles t, int64_t
         least = rft__min(rows, least);
     }
     return (int)best;
+}
+
+/* Blocks of one batch along x, batches along y; wave: blocks at a time. */
+static inline rft__cuda_launch rft__cuda_tile_launch(const rft__problem *p, const rft__cuda_row *r, rft__tiles t, int64_t blocks,
+                                                     int64_t wave) {
+    return (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
+                              .block = 32 * (unsigned)r->warps,
+                              .cluster = 1,
+                              .number = {(int)t.m, (int)t.n, rft__cuda_raster(r, t, wave)}};
 }
 
 /* Seconds of `count` equal tiles. An SM takes its part of them, `resident` side by side, which share its units: `work` seconds a

@@ -58,27 +58,14 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     return 2e-6 + (busy > memory ? busy : memory);
 }
 
-static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
-
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
-    *l = (rft__cuda_launch){.grid = {(unsigned)(t.m * t.n), (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
-                            .block = 32 * (unsigned)c->row->warps,
-                            .cluster = 1,
-                            .number = {(int)t.m, (int)t.n, rft__cuda_raster(c->row, t, (int64_t)f->sms * resident(c->row))}};
+    *l = rft__cuda_tile_launch(p, c->row, t, t.m * t.n, (int64_t)f->sms * resident(c->row));
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
-    if (!c->option[ALIGNED] || a->k == 0) {
-        return NULL;
-    }
-    if (!rft__cuda_runs_aligned(a->x, a->ldx, a->x_batch_stride, p->x, QUAD * rft__cuda_size(p->x))) {
-        return "x, ldx and its batch stride must be multiples of 4 elements";
-    }
-    if (!rft__cuda_runs_aligned(a->w, a->ldw, a->w_batch_stride, p->w.elem, QUAD * rft__cuda_size(p->w.elem))) {
-        return "w, ldw and its batch stride must be multiples of 4 elements";
-    }
-    return NULL;
+    const bool any = !c->option[ALIGNED] || a->k == 0;
+    return any ? NULL : rft__cuda_unaligned(p, a, QUAD * rft__cuda_size(p->x), QUAD * rft__cuda_size(p->w.elem));
 }
 
 const rft__cuda_family rft__cuda_gemm_simt = {
@@ -86,7 +73,6 @@ const rft__cuda_family rft__cuda_gemm_simt = {
     .source = "gemm_simt.cu",
     .configs = configs,
     .seconds = seconds,
-    .text = text,
     .launch = launch,
     .unsuited = unsuited,
     .any_m = true,

@@ -144,34 +144,18 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     return 2e-6 + (busy > memory ? busy : memory);
 }
 
-static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) { (void)p, (void)c, (void)t; }
-
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__cuda_row *r = c->row;
     const rft__tiles t = rft__cuda_tiles(p, r, m);
     const int64_t tiles = t.m * t.n;
     const int64_t blocks = c->option[TURNS] ? rft__min(tiles, (int64_t)f->sms * blocks_of(f, c)) : tiles;
-    *l = (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
-                            .block = 32 * (unsigned)r->warps,
-                            .cluster = 1,
-                            .shared = (unsigned)shared_of(c),
-                            .number = {(int)t.m, (int)t.n, rft__cuda_raster(r, t, (int64_t)f->sms * resident(r))}};
+    *l = rft__cuda_tile_launch(p, r, t, blocks, (int64_t)f->sms * resident(r));
+    l->shared = (unsigned)shared_of(c);
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
     const int align = c->option[ALIGNMENT];
-    if (a->k == 0 || align <= rft__cuda_size(p->x)) {
-        return NULL;
-    }
-    if (!rft__cuda_runs_aligned(a->x, a->ldx, a->x_batch_stride, p->x, align)) {
-        return align == 16 ? "x, ldx and its batch stride must be multiples of 16 bytes"
-                           : "x, ldx and its batch stride must be multiples of 4 bytes";
-    }
-    if (!rft__cuda_runs_aligned(a->w, a->ldw, a->w_batch_stride, p->w.elem, align)) {
-        return align == 16 ? "w, ldw and its batch stride must be multiples of 16 bytes"
-                           : "w, ldw and its batch stride must be multiples of 4 bytes";
-    }
-    return NULL;
+    return a->k == 0 || align <= rft__cuda_size(p->x) ? NULL : rft__cuda_unaligned(p, a, align, align);
 }
 
 const rft__cuda_family rft__cuda_gemm_sm80 = {
@@ -179,7 +163,6 @@ const rft__cuda_family rft__cuda_gemm_sm80 = {
     .source = "gemm_sm80.cu",
     .configs = configs,
     .seconds = seconds,
-    .text = text,
     .launch = launch,
     .unsuited = unsuited,
     .any_m = true,

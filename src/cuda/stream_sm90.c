@@ -197,13 +197,7 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
     (void)c;
-    if (!rft__cuda_runs_aligned(a->x, a->ldx, p->batch > 1 ? a->x_batch_stride : 0, p->x, 16)) {
-        return "x, ldx and its batch stride must be multiples of 16 bytes";
-    }
-    if (!rft__cuda_runs_aligned(a->w, a->ldw, p->batch > 1 ? a->w_batch_stride : 0, p->w.elem, 16)) {
-        return "w, ldw and its batch stride must be multiples of 16 bytes";
-    }
-    return NULL;
+    return rft__cuda_unaligned(p, a, 16, 16);
 }
 
 const rft__cuda_family rft__cuda_stream_sm90 = {
