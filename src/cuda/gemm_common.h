@@ -7,6 +7,7 @@
 #define RFT_CUDA_GEMM_COMMON_H
 
 #include "cuda/cuda_family.h"
+#include "cuda/kernels/hopper_layout.h"
 
 enum { RFT__CUDA_MAX_GRID_Y = 65535 };
 
@@ -88,6 +89,30 @@ static inline double rft__cuda_traffic(const rft__problem *p, int64_t m) {
     const double rows = (double)m * (double)p->batch;
     return rft__matrix_bytes(&p->w) + rows * (double)p->w.k * rft__cuda_size(p->x) +
            rows * (double)p->epi.n_out * rft__cuda_size(p->y) + rft__epi_bytes(&p->epi, m, p->batch);
+}
+
+/* ---- tensor maps: boxes are 128 bytes along the contiguous side by `box` along the other ---- */
+
+/* Element (i, j) of batch b at b * batch_stride + j * ld + i; a batch stride of 0: all batches share one matrix. */
+static inline rft__cuda_map_spec rft__cuda_map_of(const void *address, rft_type t, int64_t along, int64_t across, int64_t batch,
+                                                  int64_t ld, int64_t batch_stride, int box) {
+    const uint64_t size = (uint64_t)rft__cuda_size(t);
+    rft__cuda_map_spec s = {.address = address, .elem = t, .rank = batch > 1 ? 3 : 2, .swizzle = RFT_SWIZZLE_ROW};
+    s.dim[0] = (uint64_t)along, s.dim[1] = (uint64_t)across, s.dim[2] = batch_stride != 0 ? (uint64_t)batch : 1;
+    s.stride[1] = (uint64_t)ld * size;
+    s.stride[2] = (batch_stride != 0 ? (uint64_t)batch_stride : (uint64_t)ld) * size;
+    s.box[0] = (uint32_t)(RFT_SWIZZLE_ROW / size), s.box[1] = (uint32_t)box, s.box[2] = 1;
+    return s;
+}
+
+static inline rft__cuda_map_spec rft__cuda_x_map(const rft__problem *p, const rft__cuda_args *a, int box) {
+    const bool mn = rft__cuda_x_mn(p);
+    return rft__cuda_map_of(a->x, p->x, mn ? a->m : a->k, mn ? a->k : a->m, p->batch, a->ldx, a->x_batch_stride, box);
+}
+
+static inline rft__cuda_map_spec rft__cuda_w_map(const rft__problem *p, const rft__cuda_args *a, int box) {
+    const bool mn = rft__cuda_w_mn(p);
+    return rft__cuda_map_of(a->w, p->w.elem, mn ? a->n : a->k, mn ? a->k : a->n, p->batch, a->ldw, a->w_batch_stride, box);
 }
 
 #endif

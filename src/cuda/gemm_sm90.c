@@ -14,7 +14,6 @@
 enum { SHARE, PING_PONG, TAIL /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
-    SWIZZLE_ROW = 128,
     ALIGN = 1024,      /* of the ring, and the most that aligning it takes */
     CHUNK_BYTES = 4096, /* staged by a warp of the epilogue: 16 rows of 64 columns f32 */
     CHUNK_COLUMNS = 64,
@@ -313,36 +312,16 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};
 }
 
-/* rows x k elements of each of `batch` matrices; box_k: of an MN-contiguous one. */
-static rft__cuda_map_spec operand_map(const void *address, rft_type t, bool mn, uint64_t rows, uint64_t k, uint64_t batch,
-                                      int64_t ld, int64_t batch_stride, int box_rows, int box_k) {
-    const uint64_t size = (uint64_t)rft__cuda_size(t), row_k = SWIZZLE_ROW / size;
-    rft__cuda_map_spec s = {.address = address, .elem = t, .rank = batch > 0 ? 3 : 2, .swizzle = SWIZZLE_ROW};
-    s.dim[0] = mn ? rows : k, s.dim[1] = mn ? k : rows, s.dim[2] = batch;
-    s.stride[1] = (uint64_t)ld * size;
-    s.stride[2] = (batch_stride != 0 ? (uint64_t)batch_stride : (uint64_t)ld) * size;
-    s.box[0] = (uint32_t)row_k, s.box[1] = (uint32_t)(mn ? box_k : box_rows), s.box[2] = 1;
-    return s;
-}
-
 static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a, rft__cuda_map_spec map[3]) {
     const cut t = cut_of(p, c);
-    const uint64_t m = (uint64_t)a->m, n = (uint64_t)a->n, k = (uint64_t)a->k, batch = p->batch > 1 ? (uint64_t)p->batch : 0;
-    const uint64_t w_batch = batch > 1 && a->w_batch_stride == 0 ? 1 : batch;
-    map[0] = operand_map(a->x, p->x, rft__cuda_x_mn(p), m, k, batch, a->ldx, a->x_batch_stride, t.x_box, c->row->bk);
+    map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
+    map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
     map[2] = (rft__cuda_map_spec){.rank = 0};
-    map[1] = operand_map(a->w, p->w.elem, rft__cuda_w_mn(p), n, k, w_batch, a->ldw, a->w_batch_stride, t.w_box, c->row->bk);
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {
     (void)c;
-    if (!rft__cuda_runs_aligned(a->x, a->ldx, p->batch > 1 ? a->x_batch_stride : 0, p->x, 16)) {
-        return "x, ldx and its batch stride must be multiples of 16 bytes";
-    }
-    if (!rft__cuda_runs_aligned(a->w, a->ldw, p->batch > 1 ? a->w_batch_stride : 0, p->w.elem, 16)) {
-        return "w, ldw and its batch stride must be multiples of 16 bytes";
-    }
-    return NULL;
+    return rft__cuda_unaligned(p, a, 16, 16);
 }
 
 const rft__cuda_family rft__cuda_gemm_sm90 = {

@@ -176,22 +176,9 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .number = {(int)(count / groups), (int)(count % groups)}};
 }
 
-/* rows x k elements of each of `batch` matrices (0: no third dimension), in boxes of box_rows x 128 bytes. */
-static rft__cuda_map_spec map_of(const void *address, rft_type t, int64_t rows, int64_t k, int64_t batch, int64_t ld,
-                                 int64_t batch_stride, int box_rows) {
-    const uint64_t size = (uint64_t)rft__cuda_size(t);
-    rft__cuda_map_spec s = {.address = address, .elem = t, .rank = batch > 0 ? 3 : 2, .swizzle = RFT_SWIZZLE_ROW};
-    s.dim[0] = (uint64_t)k, s.dim[1] = (uint64_t)rows, s.dim[2] = batch_stride != 0 ? (uint64_t)batch : 1;
-    s.stride[1] = (uint64_t)ld * size;
-    s.stride[2] = (batch_stride != 0 ? (uint64_t)batch_stride : (uint64_t)ld) * size;
-    s.box[0] = (uint32_t)(RFT_SWIZZLE_ROW / size), s.box[1] = (uint32_t)box_rows, s.box[2] = 1;
-    return s;
-}
-
 static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a, rft__cuda_map_spec map[3]) {
-    const int64_t batch = p->batch > 1 ? p->batch : 0;
-    map[0] = map_of(a->x, p->x, a->m, a->k, batch, a->ldx, a->x_batch_stride, c->row->bm);
-    map[1] = map_of(a->w, p->w.elem, a->n, a->k, batch, a->ldw, a->w_batch_stride, c->row->bn / halves(p));
+    map[0] = rft__cuda_x_map(p, a, c->row->bm);
+    map[1] = rft__cuda_w_map(p, a, c->row->bn / halves(p));
     map[2] = (rft__cuda_map_spec){.rank = 0};
 }
 
