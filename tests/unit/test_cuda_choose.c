@@ -12,18 +12,14 @@
 
 #include <cmocka.h>
 
+#include "h200_facts.h"
+
 static rft__cuda_device gpu(int arch) {
     rft__cuda_device d = {.allocator = rft__allocator_default()};
-    d.facts = (rft__cuda_facts){.arch = arch,
-                                .sms = arch == 90 ? 132 : 108,
-                                .shared_block = arch == 90 ? 232448 : 166912,
-                                .shared_sm = arch == 90 ? 233472 : 167936,
-                                .l2 = 50 << 20,
-                                .read_bps = 4.3e12,
-                                .l2_bps = 7e12,
-                                .flops_16 = 750e12,
-                                .flops_tf32 = 375e12,
-                                .flops_f32 = 51e12};
+    d.facts = h200;
+    if (arch != 90) {
+        d.facts.arch = arch, d.facts.sms = 108, d.facts.shared_block = 166912, d.facts.shared_sm = 167936;
+    }
     return d;
 }
 

@@ -14,16 +14,7 @@
 
 #include <cmocka.h>
 
-static const rft__cuda_facts h200 = {.arch = 90,
-                                     .sms = 132,
-                                     .shared_block = 232448,
-                                     .shared_sm = 233472,
-                                     .l2 = 50 << 20,
-                                     .read_bps = 4.3e12,
-                                     .l2_bps = 7e12,
-                                     .flops_16 = 750e12,
-                                     .flops_tf32 = 375e12,
-                                     .flops_f32 = 51e12};
+#include "h200_facts.h"
 
 /* ---- staging ---- */
 

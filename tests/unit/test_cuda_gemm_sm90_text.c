@@ -4,17 +4,7 @@
  * cluster, turn, split and pairing of gate and up, with y staged and with y deferred.
  */
 #include "cuda_emulate_sm90.h"
-
-static const rft__cuda_facts h200 = {.arch = 90,
-                                     .sms = 132,
-                                     .shared_block = 232448,
-                                     .shared_sm = 233472,
-                                     .l2 = 50 << 20,
-                                     .read_bps = 4.3e12,
-                                     .l2_bps = 7e12,
-                                     .flops_16 = 750e12,
-                                     .flops_tf32 = 375e12,
-                                     .flops_f32 = 51e12};
+#include "h200_facts.h"
 
 #define ROW(bm, bn, bk) {#bm "x" #bn, &rft__cuda_gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, bm, bn, bk, 12, 90, 1, 0}
 static const rft__cuda_row rows[] = {

@@ -4,19 +4,9 @@
  * kernel's text, run on the CPU with late and shuffled copies, gives exact sums at every edge, split and pairing.
  */
 #include "cuda_emulate_sm90.h"
+#include "h200_facts.h"
 
 #include "cuda/kernels/stream_layout.h"
-
-static const rft__cuda_facts h200 = {.arch = 90,
-                                     .sms = 132,
-                                     .shared_block = 232448,
-                                     .shared_sm = 233472,
-                                     .l2 = 60 << 20,
-                                     .read_bps = 4.3e12,
-                                     .l2_bps = 9e12,
-                                     .flops_16 = 790e12,
-                                     .flops_tf32 = 390e12,
-                                     .flops_f32 = 60e12};
 
 static const rft__cuda_row rows[] = {
     {"8x64", &rft__cuda_stream_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 8, 64, 64, 5, 90, 4, 0},
