@@ -37,7 +37,7 @@ RFT_FN long long first_of(int pass) {
     return (long long)block * (RFT_THREADS * RFT_LOADS) + threadIdx.x;
 }
 
-#if RFT_PROBE == RFT_PROBE_READ
+#if RFT_PROBE == RFT_PROBE_READ || RFT_PROBE == RFT_PROBE_COPY
 RFT_FN void work(const uint4 *from, uint4 *to, long long count, int passes) {
     const long long stride = (long long)gridDim.x * (RFT_THREADS * RFT_LOADS);
     unsigned sum = 0;
@@ -50,30 +50,16 @@ RFT_FN void work(const uint4 *from, uint4 *to, long long count, int passes) {
             }
             RFT_UNROLL
             for (int j = 0; j < RFT_LOADS; j++) {
-                sum ^= v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;
+                if (RFT_PROBE == RFT_PROBE_COPY) {
+                    store(to + i + j * RFT_THREADS, v[j]);
+                } else {
+                    sum ^= v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;
+                }
             }
         }
     }
     if (sum == NEVER) {
         to[0].x = sum;
-    }
-}
-
-#elif RFT_PROBE == RFT_PROBE_COPY
-RFT_FN void work(const uint4 *from, uint4 *to, long long count, int passes) {
-    const long long stride = (long long)gridDim.x * (RFT_THREADS * RFT_LOADS);
-    for (int pass = 0; pass < passes; pass++) {
-        for (long long i = first_of(pass); i + (RFT_LOADS - 1) * RFT_THREADS < count; i += stride) {
-            uint4 v[RFT_LOADS];
-            RFT_UNROLL
-            for (int j = 0; j < RFT_LOADS; j++) {
-                v[j] = load(from + i + j * RFT_THREADS);
-            }
-            RFT_UNROLL
-            for (int j = 0; j < RFT_LOADS; j++) {
-                store(to + i + j * RFT_THREADS, v[j]);
-            }
-        }
     }
 }
 
