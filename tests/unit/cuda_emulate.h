@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "need_compiler.h"
+
 #include "cuda/cuda_source.h"
 #include "cuda/gemm_common.h"
 #include "epilogue/epi_math.h"
@@ -96,8 +98,6 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
     }
     emulate_write(dir, "config.h", text);
 }
-
-static bool emulate_have_compiler(void) { return system("cc --version > /dev/null 2>&1") == 0; }
 
 /* A folder with all texts but those of formats. */
 static void emulate_texts(emulated *e) {

@@ -220,10 +220,7 @@ static void small_rows(const rft__cuda_row *r, int order, bool more) {
 /* RFT_TEST_ALL in the environment: every row in every order. */
 static void every_order_and_edge(void **state) {
     (void)state;
-    if (!emulate_have_compiler()) {
-        print_message("no cc here: the kernel's text is not run\n");
-        skip();
-    }
+    need_compiler();
     const bool all = getenv("RFT_TEST_ALL") != NULL;
     for (int i = 0; i < ROWS - 2; i++) {
         for (int order = 0; order < 4; order++) {
@@ -236,9 +233,7 @@ static void every_order_and_edge(void **state) {
 
 static void large_tiles(void **state) {
     (void)state;
-    if (!emulate_have_compiler()) {
-        skip();
-    }
+    need_compiler();
     run(&rows[ROWS - 2], (product){.m = 123, .n = 244, .k = 100, .batch = 1, .w_mn = true}, 16);
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 41, .batch = 1, .x_mn = true}, 16);
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 75, .batch = 1}, 4); /* without the fragments of two steps */
@@ -247,9 +242,7 @@ static void large_tiles(void **state) {
 /* Tiles that a block takes in turn, of a k that just fills the ring and of more; emulated devices have 4 SMs. */
 static void blocks_take_tiles_in_turn(void **state) {
     (void)state;
-    if (!emulate_have_compiler()) {
-        skip();
-    }
+    need_compiler();
     const rft__cuda_row *const r = &rows[1];
     run_turns(r, (product){.m = 3 * 64 - 7, .n = 3 * 64 + 5, .k = 2 * 64, .batch = 1}, 16, 1);
     run_turns(r, (product){.m = 65, .n = 5 * 64, .k = 3 * 64 + 9, .batch = 2, .w_mn = true, .glu = RFT__GLU_HALVES}, 16, 1);
@@ -259,7 +252,8 @@ static void blocks_take_tiles_in_turn(void **state) {
 /* Large tiles as a device would run them, when k is less than rings are long. */
 static void little_k(void **state) {
     (void)state;
-    for (int64_t k = 0; k <= 96 && emulate_have_compiler(); k += 48) {
+    need_compiler();
+    for (int64_t k = 0; k <= 96; k += 48) {
         product p = {.m = 140, .n = 300, .k = k, .batch = 1, .x = RFT_BF16, .w = RFT_BF16, .y = RFT_F32};
         const rft__problem q = emulate_problem(&p);
         rft__cuda_config c[RFT__CUDA_CONFIGS];
@@ -272,9 +266,8 @@ static void little_k(void **state) {
 
 static void no_k_is_zero(void **state) {
     (void)state;
-    if (emulate_have_compiler()) {
-        run(&rows[0], (product){.m = 9, .n = 17, .k = 0, .batch = 1}, 16);
-    }
+    need_compiler();
+    run(&rows[0], (product){.m = 9, .n = 17, .k = 0, .batch = 1}, 16);
 }
 
 int main(void) {

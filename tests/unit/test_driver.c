@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "need_compiler.h"
 #include "test_folder.h"
 
 #define SOURCE_DIR RFT_TEST_DATA_DIR "/../../src"
@@ -26,13 +27,6 @@ static void write_file(const char *name, const char *text) {
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
-}
-
-static void need_compiler(void) {
-    if (system("cc --version >/dev/null 2>&1") != 0) {
-        print_message("skipped: there is no C compiler called cc\n");
-        skip();
-    }
 }
 
 static void need_toolkit(const char *header) {
