@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_common.h - what the host halves of the product kernels share: how operands lie, what is aligned, tiles and waves, launches.
- * Included by the .c file of each family.
+ * gemm_common.h - what the host halves of the product kernels share: how operands lie, what is aligned, tiles and waves,
+ * launches, tensor maps. Included by the .c file of each family.
  */
 #ifndef RFT_CUDA_GEMM_COMMON_H
 #define RFT_CUDA_GEMM_COMMON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * emulated_words.h - the vector types and the numbers of device text, for C: what kernels take from CUDA, and the conversions that
- * device.cuh has as instructions, to nearest even. Included by device_words.h and by the emulators, in front of device text.
+ * emulated_words.h - the vector types and the numbers of device text, for C: what kernels take from CUDA, and the conversions
+ * that device.cuh has as instructions, to nearest even. Included by device_words.h and by the emulators, in front of device text.
  */
 #ifndef RFT_TESTS_EMULATED_WORDS_H
 #define RFT_TESTS_EMULATED_WORDS_H
