@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_kernels.c - the kernels that a device has loaded: one a text, shared by all plans that need it. Called by cuda_choose.c.
+ * cuda_kernels.c - the kernels that a device has loaded: one a text, shared by all plans that need it. Called by cuda_choose.c,
+ * cuda_weight.c and src/probe.
  * Invariant: a kernel in the list has a user; the lock is not held while anything compiles.
  */
 #include "base/hash.h"
@@ -59,7 +60,8 @@ static rft_status allow_shared(const rft__cuda_device *d, const rft__cuda_kernel
 static rft_status load(const rft__cuda_device *d, rft__cuda_kernel *k, const rft__cuda_wanted *w, const rft__cubin *cubin,
                        rft_error *err) {
     RFT_TRY(rft__driver_check(d->driver->cuModuleLoadData(&k->module, cubin->data), "loading a kernel", err));
-    RFT_TRY(rft__driver_check(d->driver->cuModuleGetFunction(&k->function, k->module, k->entry), "finding a kernel's entry", err));
+    const CUresult found = d->driver->cuModuleGetFunction(&k->function, k->module, k->entry);
+    RFT_TRY(rft__driver_check(found, "finding a kernel's entry", err));
     return allow_shared(d, k, w, err);
 }
 

@@ -2,7 +2,8 @@
  *
  * cuda_pack.h - packed weights of a GPU: K-contiguous rows in W's order and type, each padded with zeros to a multiple of 16
  * bytes, batch after batch. So packing only straightens rows: kernels read a packed W and a view with the same code.
- * Called by cuda_backend.c and by cuda_run.c for strides. Packed on the device or, with the same bytes, on the host.
+ * Called by cuda_weight.c, for bytes and strides also by cuda_backend.c and cuda_run.c. Packed on the device or, with the same
+ * bytes, on the host.
  */
 #ifndef RFT_CUDA_CUDA_PACK_H
 #define RFT_CUDA_CUDA_PACK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * driver.c - opens libcuda, fills the table of its functions and initialises it, once a process.
- * Called by every file of cuda/. Invariant: the table is written once, before anyone gets it.
+ * Called by cuda_backend.c, and by nvrtc.c for the version. Invariant: the table is written once, before anyone gets it.
  */
 #include "cuda/driver.h"
 

@@ -2,8 +2,8 @@
  *
  * driver.h - the CUDA driver without its header: the types and constants that rooftile uses, declared here under their own
  * names, and the table of its functions, filled from libcuda when the first CUDA device is asked for.
- * Called by every file of cuda/. Invariant: layout and values are those of cuda.h, which
- * tests/unit/test_driver.c compares where one is installed. So never include cuda.h beside this file.
+ * Included by all that speak to the driver. Invariant: layout and values are those of cuda.h, which tests/unit/test_driver.c
+ * compares where one is installed. So never include cuda.h beside this file.
  */
 #ifndef RFT_CUDA_DRIVER_H
 #define RFT_CUDA_DRIVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack.cu - packs W on the device: a grid of any size goes over all of it. Called by cuda_pack.c; see pack.cuh.
+ * pack.cu - packs W on the device: a grid of any size goes over all of it. Launched by cuda_weight.c; see pack.cuh.
  */
 #include "pack.cuh"
 
