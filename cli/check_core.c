@@ -548,8 +548,8 @@ void check_repro(const check_problem *p, const char *device, char *buf, size_t c
         snprintf(threads, sizeof threads, " --threads %u", p->threads);
     snprintf(
         buf, cap,
-        "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s --seed %llu"
-        "%s%s%s%s%s%s",
+        "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s "
+        "--seed %llu%s%s%s%s%s%s",
         device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k,
         rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
         (long long)p->batch, threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "",

@@ -5,13 +5,14 @@
 #   - an #include "..." reaches only the layers that tools/layers.txt names
 #   - a file name occurs once in the whole tree
 #   - a source file has at most 600 lines and opens with the SPDX line
-#   - no tab, no space at a line's end, a newline at the file's end, a function's brace on the line of its name
+#   - a line of a source file has at most 130 columns; no tab, no space at a line's end, a newline at the file's end, a function's brace on the line of its name
 # Prints one line a violation, as file:line: text.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MAX_LINES=600
+MAX_COLUMNS=130
 
 tree() { find . \( -path ./build -o -path ./.git -o -path ./.cache \) -prune -o -type f -print | sed 's|^\./||' | sort; }
 sources() { tree | grep -E '^(src|model|cli|tests|examples|include)/.*\.(c|h|cpp|def|cu|cuh)$' || true; }
@@ -112,6 +113,10 @@ check_form() {
         fi
         if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then
             echo "$file: no newline at the end"
+            bad=1
+        fi
+        if [[ $file =~ \.(c|h|cpp|cu|cuh|def)$ ]] && grep -nHE "^.{$((MAX_COLUMNS + 1)),}" "$file"; then
+            echo "$file: lines of at most $MAX_COLUMNS columns are allowed"
             bad=1
         fi
         if [[ $file == *.[ch] ]] && grep -nHB 1 '^{$' "$file"; then

@@ -163,8 +163,8 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
 
 static int64_t l2_of(const rft__device *d) { return d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288; }
 
-/* Blocking of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few k at a
- * time, as dot_body.h and axpy_body.h say; the chunk's sums stay in 64 KiB. */
+/* Blocking of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few
+ * k at a time, as dot_body.h and axpy_body.h say; the chunk's sums stay in 64 KiB. */
 static void block_in_place(const rft__device *d, const rft__problem *p, int64_t m, rft__cpu_pick *pick) {
     const int64_t whole = rft__max(p->w.k, 1), size = (int64_t)rft__type_size(p->w.elem);
     if (pick->kernel->form == RFT__FORM_ROWS) {

@@ -31,7 +31,8 @@ static rft_status find_ordinal(rft__cuda_device *d, int ordinal, rft_error *err)
 /* A caller's context decides the GPU; else it is the primary one of the ordinal. */
 static rft_status open_context(rft__cuda_device *d, void *given, rft_error *err) {
     if (given == NULL) {
-        RFT_TRY(rft__driver_check(d->driver->cuDevicePrimaryCtxRetain(&d->context, d->ordinal), "retaining the primary context", err));
+        const CUresult retained = d->driver->cuDevicePrimaryCtxRetain(&d->context, d->ordinal);
+        RFT_TRY(rft__driver_check(retained, "retaining the primary context", err));
         d->primary = true;
         return RFT_OK;
     }
@@ -134,12 +135,14 @@ static uint32_t cuda_kernel_count(void) { return (uint32_t)rft__cuda_row_count; 
 /* Of the first GPU here, 0: there is none. */
 static int arch_here(void) {
     const rft__driver *const driver = rft__driver_get(NULL);
-    CUdevice device = 0;
+    CUdevice gpu = 0;
     int major = 0, minor = 0;
-    const bool good = driver != NULL && driver->cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
-                      driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) == CUDA_SUCCESS &&
-                      driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) == CUDA_SUCCESS;
-    return good ? 10 * major + minor : 0;
+    if (driver == NULL || driver->cuDeviceGet(&gpu, 0) != CUDA_SUCCESS ||
+        driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu) != CUDA_SUCCESS ||
+        driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu) != CUDA_SUCCESS) {
+        return 0;
+    }
+    return 10 * major + minor;
 }
 
 static rft_status cuda_kernel_get(uint32_t i, rft_kernel_info *info) {

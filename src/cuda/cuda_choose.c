@@ -183,7 +183,8 @@ static rft_status fill_ranges(rft__cuda_choice *c, const char *forced, rft_error
         if (best == NULL) {
             return no_kernel(forced, list, n, err);
         }
-        const rft__cuda_config *config = &best->config, *const last = c->n_range > 0 ? &c->range[c->n_range - 1].pick.config : NULL;
+        const rft__cuda_config *const last = c->n_range > 0 ? &c->range[c->n_range - 1].pick.config : NULL;
+        const rft__cuda_config *config = &best->config;
         if (last != NULL && still_serves(c->device, &c->p, judged, last)) {
             const double seconds = last->row->family->seconds(&c->device->facts, &c->p, judged, last);
             config = seconds * 100.0 <= best->seconds * KEEP_PERCENT ? last : config;

@@ -43,7 +43,9 @@ typedef struct rft__cuda_device {
 } rft__cuda_device;
 
 static inline rft__cuda_device *rft__cuda_of(rft__device *d) { return (rft__cuda_device *)(void *)d; }
-static inline const rft__cuda_device *rft__cuda_of_const(const rft__device *d) { return (const rft__cuda_device *)(const void *)d; }
+static inline const rft__cuda_device *rft__cuda_of_const(const rft__device *d) {
+    return (const rft__cuda_device *)(const void *)d;
+}
 
 /* Makes the device's context current where it is not; leave undoes exactly that. */
 typedef struct rft__cuda_scope {

@@ -52,7 +52,8 @@ void rft__cuda_explain(const rft__choice *choice, int64_t m, rft__text *t) {
     const rft__cuda_pick *const pick = rft__cuda_pick_at(c, m);
     rft__cuda_candidate list[MAX_ROWS];
     add_taken(c, pick, m, t);
-    const int n = rft__cuda_judge(c->device, &c->p, c->forced ? pick->config.row->name : NULL, rft__max(m, 1), false, list, MAX_ROWS);
+    const char *const forced = c->forced ? pick->config.row->name : NULL;
+    const int n = rft__cuda_judge(c->device, &c->p, forced, rft__max(m, 1), false, list, MAX_ROWS);
     for (int refused = 0; refused < 2; refused++) {
         for (int i = 0; i < n; i++) {
             const rft__cuda_candidate *const one = &list[i];

@@ -72,8 +72,8 @@ static rft_status encode(const rft__driver *driver, const rft__cuda_map_spec *sp
         RFT_FAIL(err, RFT_E_DEVICE, "this driver has no cuTensorMapEncodeTiled, which kernels for sm_90 need");
     }
     const CUresult result = driver->cuTensorMapEncodeTiled(
-        (CUtensorMap *)map, map_type(spec->elem), (unsigned)spec->rank, (void *)(uintptr_t)spec->address, dim, stride + 1, spec->box,
-        one, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec->swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        (CUtensorMap *)map, map_type(spec->elem), (unsigned)spec->rank, (void *)(uintptr_t)spec->address, dim, stride + 1,
+        spec->box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec->swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return rft__driver_check(result, "describing an operand to the copy engine", err);
 }
@@ -122,7 +122,8 @@ static rft_status launch(const rft__cuda_device *d, const rft__cuda_pick *pick, 
 static rft_status take_any(const rft__cuda_device *d, const rft__cuda_choice *c, const char *kernel, const char *why,
                            rft_error *err) {
     if (!c->has_any || d->strict) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "kernel %s: %s%s", kernel, why, c->has_any ? "; RFT_CTX_STRICT forbids a slower one" : "");
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "kernel %s: %s%s", kernel, why,
+                 c->has_any ? "; RFT_CTX_STRICT forbids a slower one" : "");
     }
     atomic_bool *const said = (atomic_bool *)(uintptr_t)&c->said;
     if (rft__log_enabled(&d->log, RFT_LOG_HINT) && !atomic_exchange(said, true)) {

@@ -8,7 +8,8 @@
 static void number(rft__text *t, const char *name, long long value) { rft__text_add(t, "#define %s %lld\n", name, value); }
 
 static int compute_type(rft__cuda_compute c) {
-    static const int type[] = {[RFT__CUDA_F32] = RFT_F32, [RFT__CUDA_TF32] = 4, [RFT__CUDA_F16] = RFT_F16, [RFT__CUDA_BF16] = RFT_BF16};
+    static const int type[] = {
+        [RFT__CUDA_F32] = RFT_F32, [RFT__CUDA_TF32] = 4, [RFT__CUDA_F16] = RFT_F16, [RFT__CUDA_BF16] = RFT_BF16};
     return type[c];
 }
 

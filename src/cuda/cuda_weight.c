@@ -22,8 +22,8 @@ static rft_status pack_kernel(rft__cuda_device *d, const rft__matrix *w, rft__cu
     return rft__cuda_kernels_get(d, &wanted, 1, kernel, err);
 }
 
-static rft_status launch(const rft__cuda_device *d, const rft__cuda_kernel *kernel, const rft__cuda_pack_job *job, CUstream stream,
-                         rft_error *err) {
+static rft_status launch(const rft__cuda_device *d, const rft__cuda_kernel *kernel, const rft__cuda_pack_job *job,
+                         CUstream stream, rft_error *err) {
     rft__pack_args args = job->args;
     void *parameters[] = {&args};
     const CUlaunchConfig config = {.gridDimX = job->blocks,

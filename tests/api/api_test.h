@@ -78,7 +78,8 @@ static inline void rft_test_ok(rft_status status, const rft_error *err, const ch
 static inline void rft_test_refused(rft_status want, const char *part, rft_status got, const rft_error *err, const char *file,
                                     int line) {
     if (got != want || err->status != want || strstr(err->message, part) == NULL || strlen(err->message) >= sizeof err->message) {
-        print_error("got %s, \"%.239s\"; wanted %s with \"%s\"\n", rft_status_name(got), err->message, rft_status_name(want), part);
+        print_error("got %s, \"%.239s\"; wanted %s with \"%s\"\n", rft_status_name(got), err->message, rft_status_name(want),
+                    part);
         _fail(file, line);
     }
 }

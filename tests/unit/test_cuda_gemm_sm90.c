@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_cuda_gemm_sm90.c - the Hopper GEMM as far as no GPU is needed: each tile is some block's exactly once, the barriers of
- * ring and turns neither hang nor let a stage be read early or overwritten, staged accumulators come back where they belong without
- * bank conflicts, and every config fits the machine.
+ * ring and turns neither hang nor let a stage be read early or overwritten, staged accumulators come back where they belong
+ * without bank conflicts, and every config fits the machine.
  */
 #include "cuda/cuda_choice.h"
 #include "cuda/kernels/gemm_sm90_layout.h"
@@ -290,8 +290,8 @@ static void barriers_neither_hang_nor_lie(void **state) {
             for (int units = 1; units <= 9; units += 2) {
                 for (int kind = 0; kind < 8; kind++) {
                     const int share = kind / 2;
-                    machine m = {.blocks = share == 3 ? 4 : share ? 2 : 1, .groups = 2, .stages = stages, .steps = steps, .units = units,
-                                 .share = share, .turns = kind % 2};
+                    machine m = {.blocks = share == 3 ? 4 : share ? 2 : 1, .groups = 2, .stages = stages, .steps = steps,
+                                 .units = units, .share = share, .turns = kind % 2};
                     play(&m);
                 }
             }

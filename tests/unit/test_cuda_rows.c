@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_cuda_rows.c - every row of kernels_cuda.def compiles for every architecture that it runs on, without spills, stack or wgmma
- * that waits. Layouts, gated units, types of y and epilogues go round from row to row. Needs NVRTC, else it is skipped; no GPU.
+ * test_cuda_rows.c - every row of kernels_cuda.def compiles for every architecture that it runs on, without spills, stack or
+ * wgmma that waits. Layouts, gated units, types of y and epilogues go round from row to row. Needs NVRTC, else it is skipped; no
+ * GPU.
  */
 #include "cuda/cuda_choice.h"
 #include "jit_fixture.h"

@@ -20,7 +20,8 @@ static char folder[] = "/tmp/rft_test_machine_XXXXXX";
 static char path[64];
 
 static rft_machine example(void) {
-    rft_machine m = {.struct_size = sizeof m, .n_counts = 2, .n_levels = 2, .n_peaks = 2, .counts = {1, 2}, .launch_us = 2.0 / 3.0};
+    rft_machine m = {
+        .struct_size = sizeof m, .n_counts = 2, .n_levels = 2, .n_peaks = 2, .counts = {1, 2}, .launch_us = 2.0 / 3.0};
     strcpy(m.name, "Some CPU \xc2\xb5 \"quoted\"");
     strcpy(m.device, "cpu");
     strcpy(m.isa, "avx512bf16");

@@ -136,8 +136,8 @@ RFT_FN float4 rft__cluster_load4(unsigned remote) {
 }
 /* Four 8x8 matrices of 16-bit elements, a word a lane; row i of matrix j goes to the address that lane 8 j + i gives. */
 RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]),
-                 "r"(v[3])
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),
+                 "r"(v[2]), "r"(v[3])
                  : "memory");
 }
 
