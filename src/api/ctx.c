@@ -94,7 +94,8 @@ static rft_status open_device(rft_ctx *ctx, const rft_ctx_options *o, int ordina
                                    .allocator = &ctx->allocator,
                                    .log = &ctx->log,
                                    .machine = ctx->has_machine ? &ctx->machine : NULL,
-                                   .ordinal = ordinal};
+                                   .ordinal = ordinal,
+                                   .strict = ctx->strict};
     if (as != NULL) {
         options.as = as->machine;
         options.as_threads = as->threads;

@@ -63,7 +63,7 @@ static rft_status open_here(rft__cuda_device *d, const rft__device_options *o, r
         return RFT_E_DEVICE;
     }
     d->process = (long)getpid();
-    d->strict = (o->ctx->flags & RFT_CTX_STRICT) || rft__env_flag("RFT_STRICT");
+    d->strict = o->strict;
     RFT_TRY(find_ordinal(d, o->ordinal, err));
     RFT_TRY(rft__cuda_facts_here(d->driver, d->ordinal, o->machine, o->ctx->sm_limit, &d->facts, err));
     size_t memory = 0;

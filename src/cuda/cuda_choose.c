@@ -120,10 +120,12 @@ int rft__cuda_judge(const rft__cuda_device *d, const rft__problem *p, const char
     return n;
 }
 
-static const rft__cuda_candidate *cheapest(const rft__cuda_candidate *list, int n) {
+/* any_m: of those alone that have no rows compiled in. NULL: there is none. */
+static const rft__cuda_candidate *cheapest(const rft__cuda_candidate *list, int n, bool any_m) {
     const rft__cuda_candidate *best = NULL;
     for (int i = 0; i < n; i++) {
-        if (list[i].reason[0] == '\0' && (best == NULL || list[i].seconds < best->seconds)) {
+        const bool serves = list[i].reason[0] == '\0' && (!any_m || list[i].config.m == 0);
+        if (serves && (best == NULL || list[i].seconds < best->seconds)) {
             best = &list[i];
         }
     }
@@ -179,7 +181,7 @@ static rft_status fill_ranges(rft__cuda_choice *c, const char *forced, rft_error
     for (int64_t m = c->p.m_min; m <= c->p.m_max;) {
         const int64_t end = range_end(&c->p, m), judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(end, 1);
         const int n = rft__cuda_judge(c->device, &c->p, forced, judged, false, list, MAX_ROWS);
-        const rft__cuda_candidate *const best = cheapest(list, n);
+        const rft__cuda_candidate *const best = cheapest(list, n, false);
         if (best == NULL) {
             return no_kernel(forced, list, n, err);
         }
@@ -208,11 +210,7 @@ static void fill_any(rft__cuda_choice *c, const char *forced) {
     rft__cuda_candidate list[MAX_ROWS];
     const int64_t judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(c->p.m_max, 1);
     const int n = rft__cuda_judge(c->device, &c->p, forced, judged, true, list, MAX_ROWS);
-    const rft__cuda_candidate *best = NULL;
-    for (int i = 0; i < n; i++) {
-        const bool serves = list[i].reason[0] == '\0' && list[i].config.m == 0;
-        best = serves && (best == NULL || list[i].seconds < best->seconds) ? &list[i] : best;
-    }
+    const rft__cuda_candidate *const best = cheapest(list, n, true);
     if (best != NULL) {
         c->has_any = true;
         c->any.config = best->config;

@@ -21,7 +21,7 @@ typedef struct rft__cuda_kernel {
     const char *source, *entry;
     CUmodule module;
     CUfunction function;
-    int registers, spill_bytes;
+    int registers;
     uint32_t users;
 } rft__cuda_kernel;
 

@@ -7,6 +7,7 @@
  * mma_<type> and ffma_f32; the last level is the device memory, the one before L2.
  */
 #include "cuda/cuda_device.h"
+#include "roofline/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,34 +46,23 @@ static void rates_from_clock(rft__cuda_facts *f, const architecture *a, double b
     f->l2_bps = L2_BYTES_CLOCK * (double)f->sms * hertz;
 }
 
-static double peak_of(const rft_machine *m, const char *name, uint32_t at) {
-    double best = 0.0;
-    for (uint32_t i = 0; i < m->n_peaks; i++) {
-        const char *const underscore = strchr(m->peaks[i].op, '_');
-        if (underscore != NULL && strcmp(underscore + 1, name) == 0 && m->peaks[i].gflops[at] > best) {
-            best = m->peaks[i].gflops[at];
-        }
-    }
-    return best * 1e9;
-}
-
 static void replace(double *value, double measured) { *value = measured > 0.0 ? measured : *value; }
 
-/* Roofs of a profile, scaled to the multiprocessors in use; memory needs only a few of them, so it is not scaled. A data sheet's
+/* Roofs of a profile at the multiprocessors in use; memory needs only a few of them, so its roof is that of all. A data sheet's
  * are what nothing reaches. */
 static void rates_from_profile(rft__cuda_facts *f, const rft_machine *m) {
-    const uint32_t at = m->n_counts - 1;
     const bool spec = strcmp(m->source, "spec") == 0;
-    const double arithmetic = spec ? LOADED_PERCENT * SUSTAINED_PERCENT / 1e4 : 1.0, memory = spec ? SPEC_PERCENT / 100.0 : 1.0;
-    const double share = m->counts[at] > 0 ? arithmetic * (double)f->sms / (double)m->counts[at] : 1.0;
-    const double bf16 = peak_of(m, "bf16", at), f16 = peak_of(m, "f16", at);
+    const double share = 1e9 * (spec ? LOADED_PERCENT * SUSTAINED_PERCENT / 1e4 : 1.0);
+    const double memory = spec ? SPEC_PERCENT / 100.0 : 1.0;
+    const uint32_t sms = (uint32_t)f->sms;
+    const double bf16 = rft__peak_of_type(m, "bf16", sms), f16 = rft__peak_of_type(m, "f16", sms);
     replace(&f->flops_16, share * (bf16 > f16 ? bf16 : f16));
-    replace(&f->flops_tf32, share * peak_of(m, "tf32", at));
-    replace(&f->flops_f32, share * peak_of(m, "f32", at));
-    replace(&f->read_bps, memory * m->levels[m->n_levels - 1].read_gbps[at] * 1e9);
+    replace(&f->flops_tf32, share * rft__peak_of_type(m, "tf32", sms));
+    replace(&f->flops_f32, share * rft__peak_of_type(m, "f32", sms));
+    replace(&f->read_bps, memory * rft__roof_at(m, m->levels[m->n_levels - 1].read_gbps, 0) * 1e9);
     for (uint32_t i = 0; i < m->n_levels; i++) {
         if (strcmp(m->levels[i].name, "L2") == 0) {
-            replace(&f->l2_bps, share * m->levels[i].read_gbps[at] * 1e9);
+            replace(&f->l2_bps, share * rft__roof_at(m, m->levels[i].read_gbps, sms));
         }
     }
 }

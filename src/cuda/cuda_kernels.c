@@ -82,7 +82,6 @@ static rft_status make(rft__cuda_device *d, const rft__cuda_wanted *w, uint64_t 
                             .source = w->family->source,
                             .entry = w->family->name,
                             .registers = cubin->registers,
-                            .spill_bytes = cubin->spill_bytes,
                             .users = 1};
     const rft_status status = load(d, k, w, cubin, err);
     if (status != RFT_OK) {

@@ -62,19 +62,14 @@ static CUtensorMapSwizzle map_swizzle(int bytes) {
 }
 
 static rft_status encode(const rft__driver *driver, const rft__cuda_map_spec *spec, rft__cuda_map *map, rft_error *err) {
-    uint64_t dim[5] = {0}, stride[5] = {0};
-    const uint32_t one[5] = {1, 1, 1, 1, 1};
-    for (int i = 0; i < spec->rank; i++) {
-        dim[i] = spec->dim[i];
-        stride[i] = spec->stride[i];
-    }
+    static const uint32_t one[5] = {1, 1, 1, 1, 1};
     if (driver->cuTensorMapEncodeTiled == NULL) {
         RFT_FAIL(err, RFT_E_DEVICE, "this driver has no cuTensorMapEncodeTiled, which kernels for sm_90 need");
     }
     const CUresult result = driver->cuTensorMapEncodeTiled(
-        (CUtensorMap *)map, map_type(spec->elem), (unsigned)spec->rank, (void *)(uintptr_t)spec->address, dim, stride + 1,
-        spec->box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec->swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        (CUtensorMap *)map, map_type(spec->elem), (unsigned)spec->rank, (void *)(uintptr_t)spec->address, spec->dim,
+        spec->stride + 1, spec->box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec->swizzle),
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return rft__driver_check(result, "describing an operand to the copy engine", err);
 }
 

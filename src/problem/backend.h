@@ -28,6 +28,7 @@ typedef struct rft__device_options {
     const rft__log *log;
     const rft_machine *machine; /* the context's profile; NULL: it has none */
     int ordinal;
+    bool strict;           /* of the context: what would run a fallback is an error */
     const rft_machine *as; /* NULL, or open a device that only judges candidates, as if this machine were here; it never runs */
     uint32_t as_threads;   /* of that device */
     bool compile;          /* such a device compiles its plans' kernels into the cache all the same */

@@ -8,6 +8,7 @@
 #include "roofline/machine.h"
 #include "roofline/work.h"
 
+#include <math.h>
 #include <string.h>
 
 double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threads) {
@@ -23,28 +24,28 @@ double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threa
     return roofs[mach->n_counts - 1];
 }
 
-/* Whether an op named <unit>_<type>, such as fma_f32, dot_bf16 or wgmma_tf32, may multiply x by w as the problem asks. tf32 holds
- * every f16 and bf16; f32 operands are rounded to it on request alone. */
-static bool serves(const char *op, const rft__problem *p) {
-    const char *const underscore = strrchr(op, '_'), *const type = underscore != NULL ? underscore + 1 : op;
-    if (strcmp(type, "f32") == 0 || p->compute == RFT_COMPUTE_F32) {
-        return strcmp(type, "f32") == 0;
-    }
-    if (strcmp(type, "tf32") == 0) {
-        return (p->x != RFT_F32 && p->w.elem != RFT_F32) || p->compute == RFT_COMPUTE_TF32;
-    }
-    return p->x == p->w.elem && strcmp(type, rft__type_name(p->x)) == 0;
-}
-
-double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t threads) {
+double rft__peak_of_type(const rft_machine *mach, const char *type, uint32_t threads) {
     double best = 0.0;
     for (uint32_t i = 0; i < mach->n_peaks; i++) {
-        if (serves(mach->peaks[i].op, p)) {
-            const double peak = rft__roof_at(mach, mach->peaks[i].gflops, threads);
-            best = peak > best ? peak : best;
+        const char *const op = mach->peaks[i].op, *const underscore = strrchr(op, '_');
+        if (strcmp(underscore != NULL ? underscore + 1 : op, type) == 0) {
+            best = fmax(best, rft__roof_at(mach, mach->peaks[i].gflops, threads));
         }
     }
     return best;
+}
+
+/* tf32 holds every f16 and bf16; f32 operands are rounded to it on request alone. */
+double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t threads) {
+    const bool tf32 = (p->x != RFT_F32 && p->w.elem != RFT_F32) || p->compute == RFT_COMPUTE_TF32;
+    double best = rft__peak_of_type(mach, "f32", threads);
+    if (p->compute == RFT_COMPUTE_F32) {
+        return best;
+    }
+    if (tf32) {
+        best = fmax(best, rft__peak_of_type(mach, "tf32", threads));
+    }
+    return p->x == p->w.elem ? fmax(best, rft__peak_of_type(mach, rft__type_name(p->x), threads)) : best;
 }
 
 static double seconds_at(double amount, double giga_per_second) {

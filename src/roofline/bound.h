@@ -17,6 +17,8 @@
 void rft__bound(const rft_machine *mach, const rft__problem *p, int64_t m, uint32_t threads, rft_bound *out);
 /* One roof at a thread count: linear between measured counts and from zero to the first, constant beyond the last. */
 double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threads);
+/* GFLOP/s of the fastest op named <unit>_<type>, such as fma_f32, dot_bf16 or wgmma_tf32; 0: none. */
+double rft__peak_of_type(const rft_machine *mach, const char *type, uint32_t threads);
 /* GFLOP/s of the fastest op that may multiply x by w: one of their type when they agree, tf32 where that is exact or asked for,
  * f32 for all. */
 double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t threads);
