@@ -386,6 +386,20 @@ RFT_FN void prepare(const cta *b, const rft__cuda_map *x_map, const rft__cuda_ma
     }
 }
 
+/* No block leaves while others still write to its barriers or read what it staged. A read whose value nobody uses may still be
+ * under way behind a relaxed arrival, and faults if its block is gone; a release waits for it. */
+RFT_FN void leave(void) {
+    __syncwarp();
+    if (RFT_CLUSTER > 1) {
+        if (RFT_SPLIT > 1 || TAIL) {
+            rft__cluster_arrive();
+        } else {
+            rft__cluster_arrive_relaxed();
+        }
+        rft__cluster_wait();
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
     gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x_map,
               const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
@@ -406,9 +420,5 @@ extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
 #endif
         multiply_role(&b, group - 1);
     }
-    __syncwarp();
-    if (RFT_CLUSTER > 1) { /* nobody leaves while others still write to its barriers or read what it staged */
-        rft__cluster_arrive_relaxed();
-        rft__cluster_wait();
-    }
+    leave();
 }

@@ -132,9 +132,10 @@ RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, 
     float v[SPANS][RFT_SPAN], up[SPANS][RFT_SPAN];
     RFT_UNROLL
     for (int i = 0; i < count; i++) {
+        const int row = rft__chunk_row(lane, first + i, SPANS_ROW);
         fetch_span(a, at, first + i, &o[i]);
-        if (parts > 1) { /* from afar */
-            read_span(chunk, rft__chunk_row(lane, first + i, SPANS_ROW), span, parts, v[i], up[i]);
+        if (parts > 1 && at->m + row < a->m) { /* from afar */
+            read_span(chunk, row, span, parts, v[i], up[i]);
         }
     }
     RFT_UNROLL
