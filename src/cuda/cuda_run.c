@@ -74,10 +74,10 @@ static rft_status encode(const rft__driver *driver, const rft__cuda_map_spec *sp
 }
 
 static rft_status encode_all(const rft__driver *driver, const rft__problem *p, const rft__cuda_config *config,
-                             const rft__cuda_args *a, rft__cuda_map map[3], rft_error *err) {
-    rft__cuda_map_spec spec[3] = {{0}};
+                             const rft__cuda_args *a, rft__cuda_map map[RFT_CUDA_MAPS], rft_error *err) {
+    rft__cuda_map_spec spec[RFT_CUDA_MAPS] = {{0}};
     config->row->family->maps(p, config, a, spec);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < RFT_CUDA_MAPS; i++) {
         if (spec[i].rank != 0) {
             RFT_TRY(encode(driver, &spec[i], &map[i], err));
         }
@@ -142,7 +142,7 @@ static rft_status pick_for(const rft__cuda_device *d, const rft__cuda_choice *c,
 static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_error *err) {
     const rft__cuda_choice *const c = rft__cuda_choice_of(run->choice);
     rft__cuda_args args;
-    rft__cuda_map map[3];
+    rft__cuda_map map[RFT_CUDA_MAPS];
     fill_args(&c->p, run->args, &args);
     const rft__cuda_pick *pick = NULL;
     RFT_TRY(pick_for(d, c, &args, &pick, err));
@@ -155,7 +155,7 @@ static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_er
     if (family->maps != NULL) {
         RFT_TRY(encode_all(d->driver, &c->p, &pick->config, &args, map, err));
     }
-    void *parameters[] = {&args, &map[0], &map[1], &map[2]};
+    void *parameters[] = {&args, &map[0], &map[1], &map[2], &map[3], &map[4]};
     return launch(d, pick, &l, parameters, run->args->stream, err);
 }
 

@@ -2,7 +2,8 @@
  *
  * gemm_sm90.c - host half of kernels/gemm_sm90.cu: how a tile is cut over warpgroups and boxes, which configs a row has, what
  * they cost. A config shares operands between two or four blocks of a cluster (option 0), gives each warpgroup a tile of its own
- * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split).
+ * (option 1), shares the last tiles of a grid between two blocks (option 2), or cuts k of all over a cluster (split). Option 3 is
+ * how many chunks of 16-bit y a warp stages; one of f32 takes the place of two.
  * Called through rft__cuda_gemm_sm90. An element is one chain of wgmma in ascending k, and parts are added in that order: with
  * neither split nor tail its bits depend on k alone.
  */
@@ -11,13 +12,13 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SHARE, PING_PONG, TAIL /* options */ };
+enum { SHARE, PING_PONG, TAIL, STAGED /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
-    ALIGN = 1024,      /* of the ring, and the most that aligning it takes */
-    CHUNK_BYTES = 4096, /* staged by a warp of the epilogue: 16 rows of 64 columns f32 */
+    CHUNK_ROWS = 16, /* what a warp of the epilogue stages at a time: 16 rows of 64 columns, 4 KiB of f32 */
     CHUNK_COLUMNS = 64,
-    MAX_STAGES = 8,
+    CHUNK_BYTES = 4096,
+    MAX_STAGES = 12,
     MAX_CHUNKS = 4, /* of y that a warp defers */
     MAX_GROUP = 32,
     MAX_UNITS = 1 << 30,
@@ -29,7 +30,7 @@ typedef struct cut {
     int consumers;    /* warpgroups that multiply */
     int wm, wn;       /* rows and columns of one */
     int x_box, w_box; /* rows of X and W that a TMA box brings */
-    int stage_bytes, fixed_bytes;
+    int stage_bytes;
 } cut;
 
 static int element(const rft__cuda_row *r) { return rft__cuda_size(r->x); }
@@ -47,13 +48,17 @@ static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
                  .wn = wn,
                  .x_box = rft__cuda_x_mn(p) ? 64 : r->bm / across_of(c),
                  .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
-                 .stage_bytes = (r->bm + r->bn) * r->bk * element(r),
-                 .fixed_bytes = ALIGN + (c->split > 1 ? 0 : consumers * 4 * CHUNK_BYTES) + 16 * MAX_STAGES};
+                 .stage_bytes = (r->bm + r->bn) * r->bk * element(r)};
+}
+
+/* Beside the ring: what is staged, which takes the ring's place where k is split, and barriers. */
+static int fixed_bytes(const cut *t, const rft__cuda_config *c) {
+    return (c->split > 1 ? 0 : t->consumers * 4 * c->option[STAGED] * CHUNK_BYTES / 2) + 16 * MAX_STAGES;
 }
 
 static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    const int fit = (f->shared_block - t.fixed_bytes) / t.stage_bytes;
+    const int fit = (f->shared_block - fixed_bytes(&t, c)) / t.stage_bytes;
     return fit < MAX_STAGES ? fit : MAX_STAGES;
 }
 
@@ -126,10 +131,8 @@ static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__
 static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     const bool gated = p->epi.glu_at >= 0;
     const cut t = cut_of(p, c);
-    const int columns = gated ? t.wn / 2 : t.wn;
     return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
-           (!gated || columns % CHUNK_COLUMNS == 0) && rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, columns) &&
-           !is_long(p) && !reads_matrix(p);
+           rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, gated ? t.wn / 2 : t.wn) && !is_long(p) && !reads_matrix(p);
 }
 
 /* ---- configs ---- */
@@ -144,13 +147,15 @@ static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row 
     return NULL;
 }
 
-/* Whether boxes of 64 rows, two blocks and gated halves divide the tile. */
+/* Whether boxes of 8 rows (a swizzle's atom), two blocks and gated halves divide the tile, and gate and up meet in a chunk if
+ * they must. */
 static bool divides(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const cut t = cut_of(p, c);
     const int part = halves(p) ? t.wn / 2 : t.wn;
     const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
-    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && (p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0);
+    const bool meet = p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0 || deferred(p, c);
+    return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.w_box % 8 == 0 && meet;
 }
 
 /* Whether the f32 sums of a tile may take the place of the ring. */
@@ -176,12 +181,24 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
 static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant &&
+    const bool chunks = p->epi.glu_at < 0 || cut_of(p, c).wn % CHUNK_COLUMNS == 0;
+    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
            rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
 
+/* A second chunk of y is staged where it costs no stage. */
+static void fill_shared(const rft__cuda_facts *f, const rft__problem *p, rft__cuda_config *c) {
+    c->option[STAGED] = 1;
+    const int most = stages(f, p, c);
+    c->option[STAGED] = 2;
+    c->stages = stages(f, p, c);
+    if (deferred(p, c) && most > c->stages) {
+        c->option[STAGED] = 1, c->stages = most;
+    }
+}
+
 static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
-    c.stages = stages(f, p, &c);
+    fill_shared(f, p, &c);
     c.option[TAIL] = shares_tail(p, &c);
     if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
         out[(*n)++] = c;
@@ -213,17 +230,23 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n;
 }
 
-/* ---- cost: measured on an H200, fitted to graph launches back to back with weights from memory ---- */
+/* ---- cost: fitted to 484 runs on an H200, graph launches back to back with weights from memory, a peer between them ----
+ * From some ten GFLOP on the chip is at its power limit, so a call's time is its energy: products, and what wgmma reads of
+ * shared memory for them. Below, whichever of products, loads from L2 and memory is slowest hides most of the others. */
 
-static const double START = 2.2e-6;       /* seconds: a launch, first bytes, last store */
-static const double MEET_LATER = 0.1e-6;  /* a cluster begins when all of its blocks can */
-static const double SUSTAINED = 6.15e12;  /* FLOP/s of an SM for long: power allows no more */
-static const double BURST = 1.224;        /* times that for some microseconds */
-static const double TAKES = 68.0;         /* bytes a clock into an SM */
-static const double TOGETHER = 1.7;       /* times L2's rate, where W passes it once */
-static const double APART = 0.04;         /* of each path's time that no other hides, and of the power that loads take */
-static const double SUM_FIRST = 0.9e-6, SUM_NEXT = 0.45e-6; /* seconds: two parts of k meet, each further one */
-static const double SUM_TILE = 1.7e-6;    /* to send the sums of 128 x 128 to another block */
+static const double START = 2.4e-6;       /* seconds: a launch, first bytes, last store */
+static const double MEET_LATER = 0.9e-6;  /* a cluster begins when all of its blocks can, and its blocks wait for each other */
+static const double SUSTAINED = 5.15e12;  /* FLOP/s of an SM for long: power allows no more */
+static const double BURST = 1.08;         /* times that where others wait */
+static const double SHARED_POWER = 0.15;  /* of products' energy, times bytes that a FLOP reads of shared memory, times 64 */
+static const double L2_POWER = 0.02;      /* of the time that L2 takes */
+static const double TURNS_POWER = 1.09;   /* times the energy of products, where warpgroups take turns */
+static const double TAKES = 95.0;         /* bytes a clock into an SM */
+static const double TOGETHER = 1.5;       /* times L2's rate, where W passes it once */
+static const double OVERLAP = 6.0;        /* norm in which products, L2 and memory add up */
+static const double EPILOGUE = 28.0;      /* outputs of a tile a clock, where they are deferred */
+static const double SUM_FIRST = 0.9e-6, SUM_NEXT = 0.5e-6; /* seconds: two parts of k meet, each further one */
+static const double SUM_TILE = 1.4e-6;    /* to send the sums of 128 x 128 to another block */
 
 /* Clocks of a stage, of which TMA brings all from L2 or another block. */
 static double stage_clocks(const rft__cuda_row *r) {
@@ -235,7 +258,7 @@ static double stage_clocks(const rft__cuda_row *r) {
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const double tile = (double)c->row->bm * c->row->bn;
     if (deferred(p, c)) {
-        return tile / 32.0 * (1.0 + 0.5 * p->epi.n_op);
+        return tile / EPILOGUE * (1.0 + 0.5 * p->epi.n_op);
     }
     return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
 }
@@ -257,7 +280,13 @@ static double meeting(const rft__cuda_row *r, int parts) {
     return parts == 1 ? 0.0 : SUM_FIRST + SUM_NEXT * (parts - 2) + SUM_TILE * tiles * 2.0 * (parts - 1) / parts;
 }
 
-static double fourth(double v) { return v * v * v * v; }
+/* Seconds that the products of all blocks take at the power limit. A wgmma of 64 x wn reads 64 + wn rows for 64 wn products. */
+static double power_seconds(const rft__problem *p, const rft__cuda_config *c, double blocks, double k, double flops) {
+    const rft__cuda_row *const r = c->row;
+    const double wn = cut_of(p, c).wn, reads = (64.0 + wn) / wn - (64.0 + 256.0) / 256.0;
+    const double turns = c->option[PING_PONG] ? TURNS_POWER : 1.0;
+    return blocks * r->bm * r->bn * k * element(r) / flops * (turns + SHARED_POWER / 64.0 * reads);
+}
 
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
@@ -266,11 +295,12 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const int parts = parts_of(f, c, u.count);
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
-    const double busy = (n * k / r->bk * stage_clocks(r) + (1.0 + 0.05 * n) * epilogue_clocks(p, c)) / hertz;
-    const double l2_bps = f->l2_bps * (u.m <= raster_group(f, c, u) ? TOGETHER : 1.0);
-    const double l2 = blocks * k * bytes_a_k(c, u, parts) / l2_bps, memory = rft__cuda_traffic(p, m) / f->read_bps;
-    const double together = sqrt(sqrt(fourth(busy) + fourth(l2) + fourth(memory))) + APART * (busy + l2 + memory);
-    const double power = blocks * r->bm * r->bn * k * element(r) / flops + APART * l2;
+    const double epilogue = epilogue_clocks(p, c) / hertz;
+    const double busy = n * k / r->bk * stage_clocks(r) / hertz + (1.0 + 0.05 * n) * epilogue;
+    const double l2 = blocks * k * bytes_a_k(c, u, parts) / (f->l2_bps * (u.m <= raster_group(f, c, u) ? TOGETHER : 1.0));
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
+    const double power = power_seconds(p, c, blocks, k, flops) + L2_POWER * l2 + n * epilogue;
     return START + (c->cluster > 1 ? MEET_LATER : 0.0) + fmax(together + meeting(r, parts), power);
 }
 
@@ -302,21 +332,49 @@ static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t)
                   of.w_box);
 }
 
+/* TMA takes several clocks over each row that is not there, so boxes of the last tile have no more rows than needed: rows of one
+ * of `boxes` that bring what `count` rows leave for it. 0: there is no such tile, nor one beyond all in a unit of `tiles`. */
+static int last_rows(int64_t count, int tile, int boxes, int tiles) {
+    const int64_t rest = count % tile;
+    const bool absent = rft__ceil_div(count, tile) % tiles != 0;
+    return rest == 0 ? absent * 8 : (int)rft__round_up(rft__ceil_div(rest, boxes), 8);
+}
+
+static int last_x_rows(const rft__problem *p, const rft__cuda_config *c, int64_t m) {
+    return rft__cuda_x_mn(p) ? 0 : last_rows(m, c->row->bm, across_of(c), down_of(c));
+}
+
+/* Gate and up rows end at different places of a tile. */
+static int last_w_rows(const rft__problem *p, const rft__cuda_config *c) {
+    return rft__cuda_w_mn(p) || halves(p) ? 0 : last_rows(p->w.n, c->row->bn, down_of(c), across_of(c));
+}
+
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {
     const rft__tiles u = units(p, c, m);
     const cut t = cut_of(p, c);
     *l = (rft__cuda_launch){.grid = {(unsigned)(clusters(f, c, u.count) * c->cluster), 1, 1},
                             .block = 32 * (unsigned)c->row->warps,
                             .cluster = (unsigned)c->cluster,
-                            .shared = (unsigned)(t.fixed_bytes + c->stages * t.stage_bytes),
-                            .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count}};
+                            .shared = (unsigned)(fixed_bytes(&t, c) + c->stages * t.stage_bytes),
+                            .number = {(int)u.m, (int)u.n, (int)raster_group(f, c, u), (int)u.count, last_x_rows(p, c, m),
+                                        last_w_rows(p, c)}};
 }
 
-static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a, rft__cuda_map_spec map[3]) {
+static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a,
+                 rft__cuda_map_spec map[RFT_CUDA_MAPS]) {
     const cut t = cut_of(p, c);
+    const int x_last = last_x_rows(p, c, a->m), w_last = last_w_rows(p, c);
     map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
     map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
-    map[2] = (rft__cuda_map_spec){.rank = 0};
+    if (deferred(p, c) && rft__cuda_runs_aligned(a->y, a->ldy, p->batch > 1 ? a->y_batch_stride : 0, p->y, 16)) {
+        map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, CHUNK_ROWS);
+    }
+    if (x_last > 0) {
+        map[3] = rft__cuda_x_map(p, a, x_last);
+    }
+    if (w_last > 0) {
+        map[4] = rft__cuda_w_map(p, a, w_last);
+    }
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {

@@ -176,10 +176,10 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
                             .number = {(int)(count / groups), (int)(count % groups)}};
 }
 
-static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a, rft__cuda_map_spec map[3]) {
+static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a,
+                 rft__cuda_map_spec map[RFT_CUDA_MAPS]) {
     map[0] = rft__cuda_x_map(p, a, c->row->bm);
     map[1] = rft__cuda_w_map(p, a, c->row->bn / halves(p));
-    map[2] = (rft__cuda_map_spec){.rank = 0};
 }
 
 static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a) {

@@ -9,11 +9,11 @@
 #include "cuda_emulate.h"
 #include "emulated_map.h"
 
-typedef bool emulator_sm90_fn(const rft__cuda_args *args, const rft__cuda_map maps[3], unsigned grid, unsigned threads,
-                              uint64_t seed);
+typedef bool emulator_sm90_fn(const rft__cuda_args *args, const rft__cuda_map maps[RFT_CUDA_MAPS], unsigned grid,
+                              unsigned threads, uint64_t seed);
 
 static const char emulate_call[] =
-    "\nstatic void call_kernel(void) { %s(*launch_args, launch_maps[0], launch_maps[1], launch_maps[2]); }\n";
+    "\nstatic void call_kernel(void) { %s(*launch_args, launch_maps[0], launch_maps[1], launch_maps[2]%s); }\n";
 
 /* Blanks what is C++ or stands for the block's memory, which the emulator's macro is. */
 static void emulate_blank(char *text, const char *from, const char *to) {
@@ -30,7 +30,7 @@ static void emulate_write_sm90(const char *dir, const char *entry, const char *t
     snprintf(copy, size, "#include \"config.h\"\n#include \"cuda_emulator_sm90.h\"\n%s", text);
     emulate_blank(copy, "extern __shared__", ";");
     emulate_blank(copy, "extern \"C\"", "\"C\"");
-    snprintf(call, sizeof call, emulate_call, entry);
+    snprintf(call, sizeof call, emulate_call, entry, strstr(text, " x_last,") ? ", launch_maps[3], launch_maps[4]" : "");
     strcat(copy, call);
     emulate_write(dir, "kernel.c", copy);
     free(copy);
@@ -53,16 +53,17 @@ typedef struct run_sm90 { /* how to run a product */
     const rft__cuda_facts *facts;
     bool early;
     int seeds;
+    bool aligned; /* rows of y, to 16 bytes */
 } run_sm90;
 
 static void emulate_product_sm90(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const run_sm90 *how) {
     const rft__problem q = emulate_problem(p);
     operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
-    const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
+    const int64_t ldy = how->aligned ? rft__round_up(q.epi.n_out, 8) + 8 : q.epi.n_out + 3, count = p->batch * p->m * ldy;
     float *const y = malloc((size_t)count * sizeof *y);
     uint16_t *const half = malloc((size_t)count * sizeof *half);
     rft__cuda_launch l;
-    rft__cuda_map_spec spec[3];
+    rft__cuda_map_spec spec[RFT_CUDA_MAPS] = {{0}};
     emulator_sm90_fn *launch;
     emulated e;
     f->launch(how->facts, &q, c, p->m, &l);
@@ -72,8 +73,12 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
         fail_msg("%s: %s", c->row->name, rule);
     }
     f->maps(&q, c, &a, spec);
-    const emulated_map described[3] = {emulate_map(&spec[0], false), emulate_map(&spec[1], true), emulate_map(&spec[2], false)};
-    const rft__cuda_map maps[3] = {{{(uintptr_t)&described[0]}}, {{(uintptr_t)&described[1]}}, {{(uintptr_t)&described[2]}}};
+    emulated_map described[RFT_CUDA_MAPS];
+    rft__cuda_map maps[RFT_CUDA_MAPS];
+    for (int i = 0; i < RFT_CUDA_MAPS; i++) {
+        described[i] = emulate_map(&spec[i], i == 1 || i == 4); /* W may come early */
+        maps[i] = (rft__cuda_map){{(uintptr_t)&described[i]}};
+    }
     emulate_texts(&e);
     emulate_write_sm90(e.dir, f->name, emulate_text_of(f->source));
     emulate_config(e.dir, p, c, how->early);

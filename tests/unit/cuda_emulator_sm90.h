@@ -60,6 +60,13 @@ typedef struct product {
     int n, accumulate;
 } product; /* a wgmma that was issued */
 
+typedef struct store { /* of a box by TMA; group: how many were committed before */
+    const emulated_map *map;
+    int c[3];
+    unsigned from;
+    int group;
+} store;
+
 typedef struct fiber {
     ucontext_t context;
     uint3 thread;
@@ -68,6 +75,8 @@ typedef struct fiber {
     int generation; /* of the cluster's barrier, when this thread arrived */
     int n_product, group_end[QUEUE], groups;
     product product[QUEUE];
+    int n_store, store_groups; /* stores by TMA that have not read yet; committed ones */
+    store store[QUEUE];
 } fiber;
 
 typedef struct late {        /* something under way */
@@ -293,6 +302,43 @@ static void load_piece(const emulated_map *m, const late *l, unsigned row, unsig
     }
 }
 
+/* ---- stores by TMA: shared memory is read as late as the wait allows ---- */
+
+static void store_later(const rft__cuda_map *map, unsigned from, int c0, int c1, int c2, int rank) {
+    const emulated_map *const m = (const emulated_map *)(uintptr_t)map->word[0];
+    fault_unless(from % 1024 == 0 && m->rank == rank && now->waited && now->n_store < QUEUE);
+    now->store[now->n_store++ % QUEUE] = (store){m, {c0, c1, c2}, from, now->store_groups};
+}
+RFT_FN void rft__map_store2(const rft__cuda_map *map, unsigned from, int c0, int c1) { store_later(map, from, c0, c1, 0, 2); }
+RFT_FN void rft__map_store3(const rft__cuda_map *map, unsigned from, int c0, int c1, int c2) {
+    store_later(map, from, c0, c1, c2, 3);
+}
+RFT_FN void rft__bulk_commit(void) { now->store_groups++; }
+
+static void store_now(const store *s) {
+    const emulated_map *const m = s->map;
+    for (unsigned i = 0; i < m->box[0] * m->box[1]; i++) {
+        const unsigned column = i % m->box[0], row = i / m->box[0];
+        const uint64_t c[3] = {(uint64_t)s->c[0] + column, (uint64_t)s->c[1] + row, (uint64_t)s->c[2]};
+        if (c[0] < m->dim[0] && c[1] < m->dim[1] && (m->rank < 3 || c[2] < m->dim[2])) {
+            const uint64_t offset = c[0] * m->size + c[1] * m->stride[1] + (m->rank > 2 ? c[2] * m->stride[2] : 0);
+            unsigned char *const to = (unsigned char *)(uintptr_t)m->address + offset;
+            memcpy(to, now->block->memory + s->from + row * 128 + (column * m->size ^ row % 8 * 16), m->size);
+        }
+    }
+}
+
+/* The oldest groups are read; this thread's own alone. */
+static void bulk_wait(int pending) {
+    int done = 0;
+    while (done < now->n_store && now->store[done].group < now->store_groups - pending) {
+        store_now(&now->store[done++]);
+    }
+    memmove(now->store, now->store + done, (size_t)(now->n_store - done) * sizeof(store));
+    now->n_store -= done;
+}
+#define RFT_BULK_WAIT_READ(pending) bulk_wait(pending)
+
 static void arrive_late(int i) {
     const late l = lates[i];
     lates[i] = lates[--n_late];
@@ -375,6 +421,7 @@ static void call_kernel(void);
 
 static void fiber_main(void) {
     call_kernel();
+    fault_unless(now->n_store == 0); /* shared memory goes with the block */
     now->done = true;
     now->block->running--;
     progress++;
@@ -434,7 +481,8 @@ static bool run_cluster(void) {
 }
 
 /* Runs the grid, for even seeds from its end; false: a cluster hung, or something was at fault. */
-bool emulator_launch(const rft__cuda_args *args, const rft__cuda_map maps[3], unsigned grid, unsigned threads, uint64_t seed) {
+bool emulator_launch(const rft__cuda_args *args, const rft__cuda_map maps[RFT_CUDA_MAPS], unsigned grid, unsigned threads,
+                     uint64_t seed) {
     char *stacks = malloc((size_t)BLOCKS_MOST * THREADS_MOST * STACK);
     bool ok = stacks != NULL && threads <= THREADS_MOST && grid % RFT_CLUSTER == 0;
     launch_args = args, launch_maps = maps, blockDim.x = threads, gridDim.x = grid, dice = seed;

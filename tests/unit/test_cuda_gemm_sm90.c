@@ -328,7 +328,7 @@ static void check_config(const rft__problem *p, int64_t m, const rft__cuda_confi
     const rft__cuda_args a = {
         .x = p, .w = p, .m = (int)m, .n = (int)p->w.n, .k = (int)p->w.k, .batch = 1, .ldx = 8192, .ldw = 8192};
     rft__cuda_launch l;
-    rft__cuda_map_spec map[3] = {{0}};
+    rft__cuda_map_spec map[RFT_CUDA_MAPS] = {{0}};
     f->launch(&h200, p, c, m, &l);
     f->maps(p, c, &a, map);
     assert_true(l.shared <= (unsigned)h200.shared_block);
@@ -340,6 +340,10 @@ static void check_config(const rft__problem *p, int64_t m, const rft__cuda_confi
         assert_int_equal(map[i].rank, 2);
         assert_in_range(map[i].box[1], 1, 256);
         assert_int_equal(map[i].box[0] * (unsigned)(p->x == RFT_F32 ? 4 : 2), 128);
+    }
+    for (int i = 3; i < 5; i++) { /* boxes of the last tile: no larger, and as many rows as the kernel is told */
+        assert_int_equal(l.number[i + 1], map[i].rank > 0 ? (int)map[i].box[1] : 0);
+        assert_true(map[i].box[1] % 8 == 0 && map[i].box[1] <= map[i - 3].box[1]);
     }
     assert_int_equal(map[2].rank, 0);
     assert_true(f->seconds(&h200, p, m, c) > 0);

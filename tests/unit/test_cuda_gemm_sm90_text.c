@@ -9,11 +9,11 @@
 #define ROW(bm, bn, bk) {#bm "x" #bn, &rft__cuda_gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, bm, bn, bk, 12, 90, 1, 0}
 static const rft__cuda_row rows[] = {
     ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
-    ROW(64, 256, 64), ROW(64, 128, 128), ROW(128, 64, 128), ROW(128, 224, 64),
-    ROW(128, 144, 64), ROW(128, 96, 64),
+    ROW(64, 256, 64), ROW(64, 128, 64), ROW(128, 64, 64), ROW(128, 224, 64),
+    ROW(128, 144, 64), ROW(128, 96, 64), ROW(64, 64, 64), ROW(64, 112, 64),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
-enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, TF32 };
+enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, R64X64, R64X112, TF32 };
 
 typedef struct trial {
     int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail */
@@ -65,6 +65,11 @@ static const trial trials[] = {
     {R128X128, 0, 0, 1, 3, 1, {.m = 265, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R64X128, 0, 0, 1, 3, 1, {.m = 130, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
     {R128X224, 1, 2, 1, 3, 2, {.m = 260, .n = 500, .k = 600, .batch = 1, .y = RFT_BF16}},
+    {R128X128, 1, 0, 1, 3, 2, {.m = 450, .n = 266, .k = 200, .batch = 2, .y = RFT_BF16}},
+    {R64X64, 0, 0, 1, 2, 1, {.m = 130, .n = 200, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R64X112, 1, 0, 1, 3, 2, {.m = 130, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16}},
+    {R128X224, 0, 0, 1, 3, 1, {.m = 130, .n = 500, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X96, 1, 0, 1, 3, 2, {.m = 330, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
 };
 
@@ -72,13 +77,20 @@ static void run(const trial *t) {
     const rft__cuda_row *const r = &rows[t->row];
     static const int sharing[] = {1, 2, 2, 4};
     const int cluster = t->split > 1 ? t->split : sharing[t->share];
-    const rft__cuda_config c = {
-        .row = r, .split = t->split, .cluster = cluster, .stages = t->stages, .option = {t->share, t->turns == 1, t->turns == 2}};
+    const int staged = t->p.y == RFT_BF16 && t->stages == 2 ? 1 : 2;
+    const rft__cuda_config c = {.row = r,
+                                .split = t->split,
+                                .cluster = cluster,
+                                .stages = t->stages,
+                                .option = {t->share, t->turns == 1, t->turns == 2, staged}};
     rft__cuda_facts f = h200;
     product p = t->p;
     f.sms = t->sms;
     p.x = r->x, p.w = r->w, p.y = p.y == RFT_BF16 ? RFT_BF16 : RFT_F32;
-    emulate_product_sm90(&rft__cuda_gemm_sm90, &p, &c, &(run_sm90){&f, t->stages % 2 == 1, 1});
+    emulate_product_sm90(&rft__cuda_gemm_sm90, &p, &c, &(run_sm90){&f, t->stages % 2 == 1, 1, false});
+    if (p.y == RFT_BF16) { /* stored by TMA where it is deferred */
+        emulate_product_sm90(&rft__cuda_gemm_sm90, &p, &c, &(run_sm90){&f, t->stages % 2 == 0, 1, true});
+    }
 }
 
 static void sums_are_exact_on_the_cpu(void **state) {

@@ -247,7 +247,7 @@ static void run(const trial *t) {
     product p = t->p;
     f.sms = t->sms;
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
-    emulate_product_sm90(&rft__cuda_stream_sm90, &p, &c, &(run_sm90){&f, t->early, 3});
+    emulate_product_sm90(&rft__cuda_stream_sm90, &p, &c, &(run_sm90){&f, t->early, 3, false});
 }
 
 static void sums_are_exact_on_the_cpu(void **state) {

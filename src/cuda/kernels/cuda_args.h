@@ -7,7 +7,8 @@
 #define RFT_CUDA_KERNELS_CUDA_ARGS_H
 
 #define RFT_CUDA_OPERANDS 16 /* RFT_MAX_OPERANDS */
-#define RFT_CUDA_NUMBERS 4
+#define RFT_CUDA_NUMBERS 6
+#define RFT_CUDA_MAPS 5
 
 typedef struct rft__cuda_operand {
     const void *ptr;
@@ -23,7 +24,8 @@ typedef struct rft__cuda_args {
     rft__cuda_operand operand[RFT_CUDA_OPERANDS];
 } rft__cuda_args;
 
-/* A CUtensorMap, opaque. Kernels with maps take three behind the arguments: of x, w and y, each __grid_constant__. */
+/* A CUtensorMap, opaque. Kernels with maps take the first of these behind the arguments, each __grid_constant__: of x, w and y,
+ * and of x and w again with the boxes of the last tile. */
 typedef struct rft__cuda_map {
     unsigned long long word[16];
 } __attribute__((aligned(64))) rft__cuda_map;

@@ -16,10 +16,20 @@
  * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock); with a shared W 32 KiB from L2 in that time.
  * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored.
  * Best configs on an H200, bf16, us at m = 128, 256, 512, 1024; in front: before W passed L2, tiles of 224, 144, 96, 2 x 2.
- *      4096 x 4096   13.6 13.2   21.0 17.1    28.6  25.9    46.0  43.7
- *      2112 x 7168   15.2 14.8   24.4 18.7    38.2  26.4    53.5  42.8
- *      7168 x 2048   10.2 10.2   15.3 13.3    24.0  21.6    44.2  40.5
- *     28672 x 4096   64.1 59.9   89.3 81.5   162.0 154.8   306.8 297.7
+ *      4096 x 4096   13.6 13.2 12.3   21.0 17.1 15.5    28.6  25.9  24.4    46.0  43.7
+ *      2112 x 7168   15.2 14.8 13.2   24.4 18.7 17.8    38.2  26.4  23.4    53.5  42.8
+ *      7168 x 2048   10.2 10.2  9.7   15.3 13.3 12.8    24.0  21.6  23.8    44.2  40.5
+ *     28672 x 4096   64.1 59.9 61.5   89.3 81.5 (a)    162.0 154.8  (a)    306.8 297.7
+ * The last of each: stages of 64 k in the small tiles, so that 6 of 8 are on their way where 2 of 4 were, and tiles of 64 x 64 to
+ * 112 and 128 x 112. (a): from some ten GFLOP on, calls in a row draw 690 W, the clock falls from 1980 to 1400 MHz, and a figure
+ * says little without the peer's of the same minute: 96 and 178 us there, cuBLASLt 96 and 184.
+ *
+ * What a busy chip told (24576 x 1536, m = 2048, 128 x 256, us; cuBLASLt 229 in the same minute):
+ *     258   no operand shared                               251   W shared by two blocks: L2 gives a third less
+ *     236   y stored by TMA, next unit found under wgmma    249   the same, stored by the warps
+ *     251   without y stored    238  all loads the same     195   no loads: time is energy, and loads are a fifth of it
+ * Rows of a box that are not there take TMA some 4 clocks each: 4096 x 4096 at m = 96 took 16.4 us with a box of 128 rows, 12.6
+ * with one of 96, and m = 200 took 24.9 where m = 256 takes 15.6; so the last tile has boxes of its own.
  */
 #include "config.h"
 #define RFT_WGMMA_A_MN RFT_X_MN
@@ -36,17 +46,24 @@
 #define RELEASES (1 + SHARES_W + SHARES_X)    /* blocks that a stage is released to */
 
 #define ELEMENT (RFT_COMPUTE_TYPE == 4 ? 4 : 2)
-#define K_ROW (128 / ELEMENT)     /* k of a 128-byte row */
-#define K_ROWS (RFT_BK / K_ROW)   /* such rows of a stage */
-#define K_STEPS (RFT_BK * ELEMENT / 32)
-#define X_BYTES (RFT_BM * RFT_BK * ELEMENT)
-#define W_BYTES (RFT_BN * RFT_BK * ELEMENT)
+#define X_BYTES (RFT_BM * RFT_SWIZZLE_ROW)
+#define W_BYTES (RFT_BN * RFT_SWIZZLE_ROW)
 #define STAGE_BYTES (X_BYTES + W_BYTES)
 #define RING_BYTES (RFT_STAGES * STAGE_BYTES)
-#define STAGING_BYTES (RFT_SPLIT > 1 ? 0 : CONSUMERS * 4 * RFT_CHUNK_BYTES)
+#define STAGED_BYTES (STAGED_CHUNKS * RFT_Y_CHUNK_BYTES) /* by a warp */
+#define STAGING_BYTES (RFT_SPLIT > 1 ? 0 : CONSUMERS * 4 * STAGED_BYTES)
+
+#if RFT_BK * ELEMENT != RFT_SWIZZLE_ROW
+#error "a stage has one swizzled row of k"
+#endif
+
+typedef struct maps {
+    const rft__cuda_map *x, *w, *y, *x_last, *w_last; /* the last: with the boxes of tiles that go beyond m or n */
+} maps;
 
 typedef struct cta { /* what a block knows */
     const rft__cuda_args *a;
+    maps map;
     char *memory;               /* the ring, then what is staged, then barriers */
     unsigned ring, full, empty; /* shared addresses */
     int rank;                   /* in the cluster: where operands are shared, 2 x 2 blocks go across first */
@@ -104,43 +121,63 @@ RFT_FN void load_box(unsigned to, const rft__cuda_map *map, int c0, int c1, int 
     }
 }
 
-RFT_FN void load_x(const cta *b, const rft__cuda_map *map, int stage, const work *w, int step) {
+typedef struct box { /* of an operand: where its rows come from, and how many they are */
+    const rft__cuda_map *map;
+    int rows;
+} box;
+
+RFT_FN box x_box(const cta *b, const work *w) {
+    const bool last = !RFT_X_MN && w->m0 + RFT_BM > b->a->m;
+    const box x = {last ? b->map.x_last : b->map.x, last ? b->a->number[4] : RFT_X_BOX};
+    return x;
+}
+
+RFT_FN box w_box(const cta *b, const work *w) {
+    const bool last = !RFT_W_MN && RFT_GLU != 1 && w->n0 + RFT_BN > b->a->n;
+    const box v = {last ? b->map.w_last : b->map.w, last ? b->a->number[5] : RFT_W_BOX};
+    return v;
+}
+
+/* What a stage waits for. */
+RFT_FN unsigned stage_bytes(const cta *b, const work *w) {
+    return STAGE_BYTES - (RFT_X_BOX - x_box(b, w).rows) * (X_BYTES / RFT_X_BOX) -
+           (RFT_W_BOX - w_box(b, w).rows) * (W_BYTES / RFT_W_BOX);
+}
+
+RFT_FN void load_x(const cta *b, int stage, const work *w, int k) {
     const unsigned to = b->ring + stage * STAGE_BYTES, full = b->full + 8 * stage;
     const unsigned blocks = SHARES_X && w->parts == 1 ? 3u << b->rank / 2 * 2 : 0;
+    const box x = x_box(b, w);
     RFT_UNROLL
-    for (int i = 0; i < (RFT_X_MN ? 1 : K_ROWS) * RFT_BM / RFT_X_BOX; i++) {
-        const int row = i * RFT_X_BOX % RFT_BM, k = step * RFT_BK + i * RFT_X_BOX / RFT_BM * K_ROW;
-        const unsigned at = to + i * RFT_X_BOX * 128 * (RFT_X_MN ? RFT_BK / 64 : 1);
-        if (blocks != 0 && i % 2 != b->rank % 2) {
-            continue;
+    for (int i = 0; i < RFT_BM / RFT_X_BOX; i++) {
+        const int row = w->m0 + i * x.rows;
+        if (blocks == 0 || i % 2 == b->rank % 2) {
+            load_box(to + i * x.rows * 128, x.map, RFT_X_MN ? row : k, RFT_X_MN ? k : row, w->batch, full, blocks, b->x_policy);
         }
-        load_box(at, map, RFT_X_MN ? w->m0 + row : k, RFT_X_MN ? k : w->m0 + row, w->batch, full, blocks, b->x_policy);
     }
 }
 
-RFT_FN void load_w(const cta *b, const rft__cuda_map *map, int stage, const work *w, int step) {
+RFT_FN void load_w(const cta *b, int stage, const work *w, int k) {
     const unsigned to = b->ring + stage * STAGE_BYTES + X_BYTES, full = b->full + 8 * stage;
     const int batch = b->a->w_batch_stride != 0 ? w->batch : 0, below = b->rank / (1 + SHARES_X);
     const unsigned blocks = SHARES_W && w->parts == 1 ? SHARES_X ? 5u << b->rank % 2 : 3u : 0;
+    const box v = w_box(b, w);
     RFT_UNROLL
-    for (int i = 0; i < (RFT_W_MN ? 1 : K_ROWS) * RFT_BN / RFT_W_BOX; i++) {
-        const int c = i * RFT_W_BOX % RFT_BN, k = step * RFT_BK + i * RFT_W_BOX / RFT_BN * K_ROW;
-        const int row = rft__tile_w_row(w->n0 + c / RFT_WN * RFT_WN, c % RFT_WN, RFT_WN, b->a->n, RFT_GLU == 1);
-        const unsigned at = to + i * RFT_W_BOX * 128 * (RFT_W_MN ? RFT_BK / 64 : 1);
-        if (blocks != 0 && i % 2 != below) {
-            continue;
+    for (int i = 0; i < RFT_BN / RFT_W_BOX; i++) {
+        const int c = i * v.rows, row = rft__tile_w_row(w->n0 + c / RFT_WN * RFT_WN, c % RFT_WN, RFT_WN, b->a->n, RFT_GLU == 1);
+        if (blocks == 0 || i % 2 == below) {
+            load_box(to + c * 128, v.map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, blocks, b->w_policy);
         }
-        load_box(at, map, RFT_W_MN ? row : k, RFT_W_MN ? k : row, batch, full, blocks, b->w_policy);
     }
 }
 
 /* W does not depend on the kernel before: as much of it as the ring holds may be under way before X may be read. */
-RFT_FN int load_w_early(const cta *b, const rft__cuda_map *w_map) {
+RFT_FN int load_w_early(const cta *b) {
     work w;
     const int early = RFT_W_EARLY && work_at(b, first_unit(), &w) ? min(w.steps, RFT_STAGES) : 0;
     for (int i = 0; i < early; i++) {
-        rft__mbarrier_expect(b->full + 8 * i, STAGE_BYTES);
-        load_w(b, w_map, i, &w, w.step + i);
+        rft__mbarrier_expect(b->full + 8 * i, stage_bytes(b, &w));
+        load_w(b, i, &w, (w.step + i) * RFT_BK);
     }
     return early;
 }
@@ -152,10 +189,10 @@ RFT_FN void choose_policies(cta *b) {
     b->w_policy = once ? rft__policy_stream() : rft__policy_normal();
 }
 
-RFT_FN void produce(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
+RFT_FN void produce(cta *b) {
     rft__ring ring = {0, 0};
     choose_policies(b);
-    int early = load_w_early(b, w_map);
+    int early = load_w_early(b);
     rft__pdl_wait();
     work w;
     for (int unit = first_unit(); work_at(b, unit, &w); unit += unit_stride()) {
@@ -164,10 +201,10 @@ RFT_FN void produce(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_m
                 early--;
             } else {
                 rft__await(b->empty + 8 * ring.stage, ring.parity ^ 1);
-                rft__mbarrier_expect(b->full + 8 * ring.stage, STAGE_BYTES);
-                load_w(b, w_map, ring.stage, &w, i);
+                rft__mbarrier_expect(b->full + 8 * ring.stage, stage_bytes(b, &w));
+                load_w(b, ring.stage, &w, i * RFT_BK);
             }
-            load_x(b, x_map, ring.stage, &w, i);
+            load_x(b, ring.stage, &w, i * RFT_BK);
             rft__ring_next(&ring, RFT_STAGES);
         }
     }
@@ -175,14 +212,14 @@ RFT_FN void produce(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_m
 
 /* ---- warpgroups that multiply ---- */
 
-/* One stage into the accumulators: K_STEPS times 32 bytes of k. x, w: shared addresses of this warpgroup's rows. */
+/* One stage into the accumulators, 32 bytes of k at a time. x, w: shared addresses of this warpgroup's rows. */
 RFT_FN void multiply(float acc[M_BLOCKS][RFT_WN / 2], unsigned x, unsigned w, bool accumulate) {
     const unsigned long long dx = RFT_X_MN ? rft__descriptor_mn_major(x, 128 * RFT_BK) : rft__descriptor_k_major(x);
     const unsigned long long dw = RFT_W_MN ? rft__descriptor_mn_major(w, 128 * RFT_BK) : rft__descriptor_k_major(w);
     RFT_UNROLL
-    for (int s = 0; s < K_STEPS; s++) {
-        const int sx = RFT_X_MN ? s * RFT_DESCRIPTOR_STEP_MN : s % 4 * RFT_DESCRIPTOR_STEP_K + s / 4 * (RFT_BM * 128 / 16);
-        const int sw = RFT_W_MN ? s * RFT_DESCRIPTOR_STEP_MN : s % 4 * RFT_DESCRIPTOR_STEP_K + s / 4 * (RFT_BN * 128 / 16);
+    for (int s = 0; s < RFT_SWIZZLE_ROW / 32; s++) {
+        const int sx = s * (RFT_X_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
+        const int sw = s * (RFT_W_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
         RFT_UNROLL
         for (int i = 0; i < M_BLOCKS; i++) {
             RFT_WGMMA_N(RFT_WN)(acc[i], dx + sx + i * (RFT_X_MN ? 8 * RFT_BK : 64 * 8), dw + sw, s > 0 || accumulate);
@@ -221,22 +258,27 @@ RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
     rft__ring_next(ring, RFT_STAGES);
 }
 
-/* The tile before, if it waits, is stored a chunk a step; text() promises as many steps as chunks. */
-RFT_FN void multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, unsigned x, unsigned w,
-                          const parcel *last, char *staged) {
+/* The tile before, if it waits, is stored a chunk a step; text() promises as many steps as chunks. Returns the last stage, which
+ * is being multiplied yet. */
+RFT_FN int multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, unsigned x, unsigned w,
+                          parcel *last, char *staged) {
     int before = 0, i = 0;
     RFT_UNROLL
     for (; RFT_DEFERRED && i < Y_CHUNKS; i++) {
         multiply_step(b, acc, ring, &before, x, w, i == 0);
         if (last->waits) {
-            deliver_chunk(b->a, last, i, staged);
+            deliver_chunk(b->a, b->map.y, last, i, staged);
         }
     }
     for (; i < steps; i++) {
         multiply_step(b, acc, ring, &before, x, w, i == 0);
     }
+    return before;
+}
+
+RFT_FN void finish_products(const cta *b, int stage) {
     RFT_WGMMA_WAIT(0);
-    release(b, before);
+    release(b, stage);
 }
 
 /* ---- roles ---- */
@@ -249,8 +291,7 @@ typedef struct role { /* of a warpgroup that multiplies */
 
 RFT_FN role role_of(int group) {
     const int m = PING_PONG ? 0 : group * RFT_WM % RFT_BM, n = PING_PONG ? 0 : group * RFT_WM / RFT_BM * RFT_WN;
-    const unsigned x = m * 128 * (RFT_X_MN ? RFT_BK / 64 : 1), w = X_BYTES + n * 128 * (RFT_W_MN ? RFT_BK / 64 : 1);
-    const role r = {group, m, n, x, w};
+    const role r = {group, m, n, m * RFT_SWIZZLE_ROW, X_BYTES + n * RFT_SWIZZLE_ROW};
     return r;
 }
 
@@ -280,18 +321,23 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
     }
 }
 
-/* Both warpgroups on each tile. */
+/* Both warpgroups on each tile. The next unit is found while the last products of this one are under way. */
 RFT_FN void consume(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
+    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES;
     rft__ring ring = {0, 0};
     parcel last;
-    work w;
-    last.waits = false;
-    for (int unit = first_unit(); work_at(b, unit, &w); unit += unit_stride()) {
-        const spot at = spot_of(r, &w);
+    work w, next;
+    last.waits = false, last.by_map = y_by_map(b->a), last.place = 0;
+    int unit = first_unit();
+    for (bool more = work_at(b, unit, &next); more;) {
         float acc[M_BLOCKS][RFT_WN / 2];
+        w = next;
+        const spot at = spot_of(r, &w);
         prefetch_matrices(b->a, &at);
-        multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &last, staged);
+        const int stage = multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &last, staged);
+        unit += unit_stride();
+        more = work_at(b, unit, &next);
+        finish_products(b, stage);
         last.waits = false;
         if (RFT_SPLIT > 1 || (TAIL && w.parts > 1)) {
             finish_shared(b, acc, &w);
@@ -302,16 +348,17 @@ RFT_FN void consume(const cta *b, const role *r) {
         }
     }
     if (RFT_DEFERRED && last.waits) {
-        deliver(b->a, &last, staged);
+        deliver(b->a, b->map.y, &last, staged);
     }
+    RFT_BULK_WAIT_READ(0);
 }
 
 /* Each warpgroup on every other tile, one multiplying at a time: barrier 1 + group says that it is this group's turn. */
 RFT_FN void consume_in_turn(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * RFT_CHUNK_BYTES;
+    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES;
     rft__ring ring = {0, 0};
     parcel none;
-    none.waits = false;
+    none.waits = false, none.by_map = false, none.place = 0;
     work w, next;
     int unit = first_unit();
     if (r->group == 1) {
@@ -325,7 +372,7 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
         float acc[M_BLOCKS][RFT_WN / 2];
         prefetch_matrices(b->a, &at);
         rft__bar_sync(1 + r->group, 256);
-        multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &none, staged);
+        finish_products(b, multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &none, staged));
         if (work_at(b, unit + unit_stride(), &next)) {
             rft__bar_arrive(2 - r->group, 256);
         }
@@ -350,9 +397,9 @@ RFT_FN bool ends_shared(const cta *b) {
     return first_unit() < 2 * tail;
 }
 
-RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
+RFT_FN void load_role(cta *b) {
     if (threadIdx.x / 32 == 0 && rft__elect()) {
-        produce(b, x_map, w_map);
+        produce(b);
     }
     __syncwarp();
     if (RFT_SPLIT > 1 || (TAIL && ends_shared(b))) { /* the meeting in finish_shared */
@@ -361,17 +408,20 @@ RFT_FN void load_role(cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w
     }
 }
 
-RFT_FN cta cta_of(const rft__cuda_args *a, char *memory) {
+RFT_FN cta cta_of(const rft__cuda_args *a, const maps *m, char *memory) {
     const int rank = RFT_CLUSTER > 1 ? (int)rft__cluster_rank() : 0;
     const unsigned ring = rft__shared(memory), barriers = ring + RING_BYTES + STAGING_BYTES;
-    const cta b = {a, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, 0};
+    const cta b = {a, *m, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, 0};
     return b;
 }
 
-RFT_FN void prepare(const cta *b, const rft__cuda_map *x_map, const rft__cuda_map *w_map) {
+RFT_FN void prepare(const cta *b) {
     if (threadIdx.x == 0) {
-        rft__map_prefetch(x_map);
-        rft__map_prefetch(w_map);
+        rft__map_prefetch(b->map.x);
+        rft__map_prefetch(b->map.w);
+        if (y_by_map(b->a)) {
+            rft__map_prefetch(b->map.y);
+        }
         for (int s = 0; s < RFT_STAGES; s++) {
             rft__mbarrier_init(b->full + 8 * s, 1);
             rft__mbarrier_init(b->empty + 8 * s, RELEASES * 4 * (PING_PONG ? 1 : CONSUMERS));
@@ -401,19 +451,20 @@ RFT_FN void leave(void) {
 }
 
 extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
-    gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x_map,
-              const __grid_constant__ rft__cuda_map w_map, const __grid_constant__ rft__cuda_map y_map) {
-    extern __shared__ char shared[];
-    cta b = cta_of(&a, shared + (0u - rft__shared(shared)) % RFT_SWIZZLE_ATOM);
+    gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x,
+              const __grid_constant__ rft__cuda_map w, const __grid_constant__ rft__cuda_map y,
+              const __grid_constant__ rft__cuda_map x_last, const __grid_constant__ rft__cuda_map w_last) {
+    extern __shared__ __align__(1024) char shared[]; /* a swizzle's atom */
+    const maps m = {&x, &w, &y, &x_last, &w_last};
+    cta b = cta_of(&a, &m, shared);
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
-    (void)y_map;
-    prepare(&b, &x_map, &w_map);
+    prepare(&b);
     rft__pdl_launch();
     if (group == 0) {
 #if CONSUMERS == 2
         RFT_REGISTERS_LOWER(40);
 #endif
-        load_role(&b, &x_map, &w_map);
+        load_role(&b);
     } else {
 #if CONSUMERS == 2
         RFT_REGISTERS_RAISE(232);

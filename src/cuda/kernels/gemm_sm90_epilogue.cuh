@@ -13,6 +13,7 @@
 #include "gemm_sm90_layout.h"
 #include "hopper.cuh"
 
+#define STAGED_CHUNKS RFT_OPTION3 /* of 16-bit y, by a warp: 1 or 2; a chunk of f32 takes two places */
 #define M_BLOCKS (RFT_WM / 64)
 #define CHUNKS_ROW ((RFT_WN + RFT_CHUNK_COLUMNS - 1) / RFT_CHUNK_COLUMNS) /* the last may be half a chunk */
 #define CHUNKS (M_BLOCKS * CHUNKS_ROW)
@@ -32,7 +33,8 @@ typedef struct spot { /* of y: where something begins */
 typedef struct parcel {
     unsigned word[Y_WORDS]; /* pairs of columns: [chunk][8 columns][row or row + 8] */
     spot at;                /* of the warpgroup */
-    bool waits;
+    bool waits, by_map;
+    unsigned place;         /* of the next chunk in what is staged */
 } parcel;
 
 /* ---- epilogue: accumulators -> chunks of f32 in shared memory -> spans of y ---- */
@@ -258,27 +260,63 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
     rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
 }
 
-RFT_FN void deliver_chunk(const rft__cuda_args *a, const parcel *from, int chunk, char *staged) {
-    const int lane = threadIdx.x % 32;
-    const spot at = parcel_spot(&from->at, chunk);
-    const int n = at.n + lane % 8 * 8, left = columns_left(a, at.n, n);
+/* Whether TMA stores y: the rule that the host's maps() follows when it describes y. */
+RFT_FN bool y_by_map(const rft__cuda_args *a) {
+    const long long strides = a->ldy | (RFT_BATCHED ? a->y_batch_stride : 0);
+    return RFT_DEFERRED && ((unsigned long long)a->y % 16 | (unsigned long long)(strides * 2) % 16) == 0;
+}
+
+/* A warp's chunk by one bulk store; where there is room for two, the store of the chunk before may still be reading the other. */
+RFT_FN void send_chunk(const rft__cuda_map *map, parcel *from, const spot *at, int chunk, char *staged) {
+    const unsigned place = rft__shared(staged) + from->place;
+    from->place = STAGED_CHUNKS == 2 ? from->place ^ RFT_Y_CHUNK_BYTES : 0;
+    RFT_BULK_WAIT_READ(STAGED_CHUNKS - 1);
+    __syncwarp();
+    stage_words(from->word + 16 * chunk, place);
+    rft__fence_async();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        if (RFT_BATCHED) {
+            rft__map_store3(map, place, at->n, at->m, at->batch);
+        } else {
+            rft__map_store2(map, place, at->n, at->m);
+        }
+        rft__bulk_commit();
+    }
+}
+
+/* The same by the warp's own stores, for y of any alignment and for a chunk that is half another warpgroup's. */
+RFT_FN void store_chunk(const rft__cuda_args *a, const parcel *from, const spot *at, int chunk, char *staged) {
+    const int lane = threadIdx.x % 32, n = at->n + lane % 8 * 8, left = columns_left(a, at->n, n);
+    RFT_BULK_WAIT_READ(0);
+    __syncwarp();
     stage_words(from->word + 16 * chunk, rft__shared(staged));
     __syncwarp();
-    RFT_UNROLL
+    _Pragma("unroll 1")
     for (int i = 0; i < 4; i++) {
-        const int row = lane / 8 + 4 * i, m = at.m + row;
+        const int row = lane / 8 + 4 * i, m = at->m + row;
         const uint4 w = *(const uint4 *)(staged + rft__swizzle_128(row * 128 + lane % 8 * 16));
         if (m < a->m) {
-            store_words(a, at.batch, m, n, w, left);
+            store_words(a, at->batch, m, n, w, left);
         }
     }
     __syncwarp();
 }
 
-RFT_FN void deliver(const rft__cuda_args *a, const parcel *from, char *staged) {
+RFT_FN void deliver_chunk(const rft__cuda_args *a, const rft__cuda_map *map, parcel *from, int chunk, char *staged) {
+    const spot at = parcel_spot(&from->at, chunk);
+    const bool whole = (chunk % Y_CHUNKS_ROW + 1) * RFT_CHUNK_COLUMNS <= Y_WIDTH;
+    if (whole && from->by_map) {
+        send_chunk(map, from, &at, chunk, staged);
+    } else {
+        store_chunk(a, from, &at, chunk, staged);
+    }
+}
+
+RFT_FN void deliver(const rft__cuda_args *a, const rft__cuda_map *map, parcel *from, char *staged) {
     RFT_UNROLL
     for (int c = 0; c < Y_CHUNKS; c++) {
-        deliver_chunk(a, from, c, staged);
+        deliver_chunk(a, map, from, c, staged);
     }
 }
 

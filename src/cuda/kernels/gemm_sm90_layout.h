@@ -5,7 +5,7 @@
  *
  * A unit is what a cluster works on at a time: one tile, two that share an operand, or 2 x 2 that share both. The grid walks
  * units in one raster a batch; number[]: rows and columns of units in a batch, rows that the raster walks down, units of all
- * batches.
+ * batches, rows of X and of W in a box of the last tile.
  *
  * A warp stages a chunk of 16 rows x 64 columns f32 (4 KiB) in the order of its accumulators and reads it back as spans of 8
  * columns of y: with a gated unit 4 spans a row (gate and up beside each other), else 8.
@@ -19,6 +19,7 @@
 #define RFT_CHUNK_ROWS 16
 #define RFT_CHUNK_COLUMNS 64
 #define RFT_CHUNK_BYTES (RFT_CHUNK_ROWS * RFT_CHUNK_COLUMNS * 4)
+#define RFT_Y_CHUNK_BYTES (RFT_CHUNK_BYTES / 2) /* of 16-bit y */
 
 /* Byte of an element. Rows are 256 bytes; their 16-byte pieces are permuted so that neither the 8-byte stores of a half warp
  * (4 rows x 8 columns) nor the 16-byte loads of a quarter warp (rows r and r + 4, 4 spans) meet in a bank. */

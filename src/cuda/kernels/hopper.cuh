@@ -64,6 +64,7 @@ RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.ar
 #define RFT_D_12  RFT_D_8 ", %8, %9, %10, %11"
 #define RFT_D_16  RFT_D_12 ", %12, %13, %14, %15"
 #define RFT_D_24  RFT_D_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define RFT_D_28  RFT_D_24 ", %24, %25, %26, %27"
 #define RFT_D_32  RFT_D_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
 #define RFT_D_40  RFT_D_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define RFT_D_48  RFT_D_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
@@ -83,11 +84,15 @@ RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.ar
 #define RFT_C_12(i)  RFT_C_8(i), RFT_C_4(i + 8)
 #define RFT_C_16(i)  RFT_C_8(i), RFT_C_8(i + 8)
 #define RFT_C_24(i)  RFT_C_16(i), RFT_C_8(i + 16)
+#define RFT_C_28(i)  RFT_C_24(i), RFT_C_4(i + 24)
 #define RFT_C_32(i)  RFT_C_16(i), RFT_C_16(i + 16)
+#define RFT_C_40(i)  RFT_C_32(i), RFT_C_8(i + 32)
 #define RFT_C_48(i)  RFT_C_32(i), RFT_C_16(i + 32)
+#define RFT_C_56(i)  RFT_C_48(i), RFT_C_8(i + 48)
 #define RFT_C_64(i)  RFT_C_32(i), RFT_C_32(i + 32)
 #define RFT_C_72(i)  RFT_C_64(i), RFT_C_8(i + 64)
 #define RFT_C_80(i)  RFT_C_64(i), RFT_C_16(i + 64)
+#define RFT_C_88(i)  RFT_C_80(i), RFT_C_8(i + 80)
 #define RFT_C_96(i)  RFT_C_64(i), RFT_C_32(i + 64)
 #define RFT_C_112(i) RFT_C_96(i), RFT_C_16(i + 96)
 #define RFT_C_128(i) RFT_C_64(i), RFT_C_64(i + 64)
@@ -106,11 +111,15 @@ RFT_WGMMA(16, 8, 8, 9, 10)
 RFT_WGMMA(24, 12, 12, 13, 14)
 RFT_WGMMA(32, 16, 16, 17, 18)
 RFT_WGMMA(48, 24, 24, 25, 26)
+RFT_WGMMA(56, 28, 28, 29, 30)
 RFT_WGMMA(64, 32, 32, 33, 34)
+RFT_WGMMA(80, 40, 40, 41, 42)
 RFT_WGMMA(96, 48, 48, 49, 50)
+RFT_WGMMA(112, 56, 56, 57, 58)
 RFT_WGMMA(128, 64, 64, 65, 66)
 RFT_WGMMA(144, 72, 72, 73, 74)
 RFT_WGMMA(160, 80, 80, 81, 82)
+RFT_WGMMA(176, 88, 88, 89, 90)
 RFT_WGMMA(192, 96, 96, 97, 98)
 RFT_WGMMA(224, 112, 112, 113, 114)
 RFT_WGMMA(256, 128, 128, 129, 130)
@@ -140,5 +149,20 @@ RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
                  "r"(v[2]), "r"(v[3])
                  : "memory");
 }
+
+/* ---- stores of a box by TMA, in groups, each of one thread; elements outside of the tensor are left alone ---- */
+RFT_FN void rft__map_store2(const rft__cuda_map *map, unsigned from, int c0, int c1) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(c0),
+                 "r"(c1)
+                 : "memory");
+}
+RFT_FN void rft__map_store3(const rft__cuda_map *map, unsigned from, int c0, int c1, int c2) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(c0),
+                 "r"(c1), "r"(c2)
+                 : "memory");
+}
+RFT_FN void rft__bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* But for so many groups, what they store has been read from shared memory. */
+#define RFT_BULK_WAIT_READ(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
 
 #endif
