@@ -107,6 +107,8 @@ static void print_summary(const rft_build_info *b, const rft_device_info *d, con
     printf("%srooftile %s%s  commit %s\n", text_bold(), b->version, text_plain(), b->commit);
     printf("  build     %s, %s\n", b->compiler, b->build_type);
     printf("  levels    built %s; here %s\n", b->isa_built, b->isa_here);
+    if (b->isa_missing[0])
+        printf("  not used  %s\n", b->isa_missing);
     printf("  kernels   %u, %u run here (rooftile info --kernels)\n", all, here);
     printf("%scpu%s       %s\n", text_bold(), text_plain(), d->name);
     printf("  threads   %d on %d NUMA node%s\n", d->threads, d->nodes, d->nodes == 1 ? "" : "s");
@@ -121,12 +123,12 @@ static void print_summary(const rft_build_info *b, const rft_device_info *d, con
 static void summary_json(const rft_build_info *b, const rft_device_info *d, const rft_machine *machine) {
     uint32_t here, all;
     count_kernels(&here, &all);
-    json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s?}", "version",
+    json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:s?}", "version",
                          b->version, "commit", b->commit, "compiler", b->compiler, "build_type", b->build_type, "isa_built",
-                         b->isa_built, "isa_here", b->isa_here, "kernels", (int)all, "kernels_here", (int)here, "cpu", d->name,
-                         "threads", d->threads, "nodes", d->nodes, "l1d_bytes", (json_int_t)d->l1d, "l2_bytes", (json_int_t)d->l2,
-                         "l3_bytes", (json_int_t)d->l3, "memory_bytes", (json_int_t)d->memory, "profile_date",
-                         machine ? machine->date : NULL));
+                         b->isa_built, "isa_here", b->isa_here, "isa_missing", b->isa_missing, "kernels", (int)all,
+                         "kernels_here", (int)here, "cpu", d->name, "threads", d->threads, "nodes", d->nodes, "l1d_bytes",
+                         (json_int_t)d->l1d, "l2_bytes", (json_int_t)d->l2, "l3_bytes", (json_int_t)d->l3, "memory_bytes",
+                         (json_int_t)d->memory, "profile_date", machine ? machine->date : NULL));
 }
 
 /* ---- GPUs ---- */

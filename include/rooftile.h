@@ -242,6 +242,7 @@ typedef struct rft_build_info {
     const char *version, *commit, *compiler, *build_type;
     const char *isa_built; /* comma-separated levels compiled in, lowest first */
     const char *isa_here;  /* highest level that this machine and RFT_MAX_ISA allow */
+    const char *isa_missing; /* why the next level is not used, as "level: reason"; empty where there is none */
 } rft_build_info;
 
 #ifdef __cplusplus

@@ -24,7 +24,8 @@ rft_status rft_get_build_info(rft_build_info *info) {
                                 .compiler = RFT_BUILD_COMPILER,
                                 .build_type = RFT_BUILD_TYPE,
                                 .isa_built = rft__registry_isa_built(),
-                                .isa_here = rft__registry_isa_here()};
+                                .isa_here = rft__registry_isa_here(),
+                                .isa_missing = rft__registry_isa_missing()};
     rft__sized_write(info, &own, sizeof own);
     return RFT_OK;
 }

@@ -32,18 +32,26 @@ static features read_features(void) {
     return f;
 }
 
-static bool has_avx2(const features *f) {
+static const char *missing_avx2(const features *f) {
     const uint32_t need1 = bit_AVX | bit_FMA | bit_F16C;
-    return (f->xcr0 & 0x6) == 0x6 && (f->leaf1_ecx & need1) == need1 && (f->leaf7_ebx & bit_AVX2);
+    if ((f->leaf1_ecx & need1) != need1 || !(f->leaf7_ebx & bit_AVX2)) {
+        return "the CPU lacks AVX2, FMA or F16C";
+    }
+    return (f->xcr0 & 0x6) == 0x6 ? NULL : "the system does not save ymm registers (XCR0)";
 }
 
 /* F, BW, DQ, VL and VNNI: Cascade Lake on. */
-static bool has_avx512(const features *f) {
+static const char *missing_avx512(const features *f) {
     const uint32_t need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    return has_avx2(f) && (f->xcr0 & 0xe6) == 0xe6 && (f->leaf7_ebx & need) == need && (f->leaf7_ecx & bit_AVX512VNNI);
+    if ((f->leaf7_ebx & need) != need || !(f->leaf7_ecx & bit_AVX512VNNI)) {
+        return "the CPU lacks AVX-512 F, BW, DQ, VL or VNNI";
+    }
+    return (f->xcr0 & 0xe6) == 0xe6 ? NULL : "the system does not save zmm registers (XCR0)";
 }
 
-static bool has_avx512bf16(const features *f) { return has_avx512(f) && (f->leaf7_1_eax & bit_AVX512BF16); }
+static const char *missing_avx512bf16(const features *f) {
+    return f->leaf7_1_eax & bit_AVX512BF16 ? NULL : "the CPU lacks AVX-512 BF16";
+}
 #else
 typedef struct features {
     int none;
@@ -52,12 +60,12 @@ typedef struct features {
 static features read_features(void) { return (features){0}; }
 #endif
 
-#define ISA(name, predicate) extern const rft__isa rft__isa_##name;
+#define ISA(name, missing) extern const rft__isa rft__isa_##name;
 #include "cpu/isa.def"
 #undef ISA
 
 static const rft__isa *const levels[] = {
-#define ISA(name, predicate) &rft__isa_##name,
+#define ISA(name, missing) &rft__isa_##name,
 #include "cpu/isa.def"
 #undef ISA
 };
@@ -76,21 +84,31 @@ int rft__isa_find(const char *name) {
 }
 
 static int here;
+static char here_missing[192]; /* what keeps the next level away, or empty */
 static pthread_once_t here_once = PTHREAD_ONCE_INIT;
 
-/* CPUID leaves a virtual machine each time, and every kernel query asks: so once a process. */
+/* One level further, unless something is missing. */
+static void climb(const char *name, const char *missing) {
+    if (missing == NULL) {
+        here++;
+    } else {
+        snprintf(here_missing, sizeof here_missing, "%s: %s", name, missing);
+    }
+}
+
+/* CPUID leaves a virtual machine each time, and every kernel query asks: so once a process. A level is looked for only where
+ * all below it are there. */
 static void find_here(void) {
     const features features_here = read_features();
     const features *f = &features_here;
-    int level = -1;
     (void)f;
-#define ISA(name, predicate)                                                   \
-    if (predicate && level == rft__isa_find(#name) - 1) {                      \
-        level++;                                                               \
+    here = -1;
+#define ISA(name, missing)                     \
+    if (here == rft__isa_find(#name) - 1) {    \
+        climb(#name, missing);                 \
     }
 #include "cpu/isa.def"
 #undef ISA
-    here = level;
 }
 
 int rft__isa_here(void) {
@@ -115,7 +133,7 @@ int rft__isa_cap(const char *cap) {
 
 const char *rft__cpu_isa_built(void) {
     static const char with_comma[] = ""
-#define ISA(name, predicate) "," #name
+#define ISA(name, missing) "," #name
 #include "cpu/isa.def"
 #undef ISA
         ;
@@ -125,6 +143,16 @@ const char *rft__cpu_isa_built(void) {
 const char *rft__cpu_isa_here(void) {
     const int cap = rft__isa_cap(NULL);
     return levels[cap >= 0 ? cap : rft__isa_here()]->name;
+}
+
+const char *rft__cpu_isa_missing(void) {
+    static const char *const capped[] = {
+#define ISA(name, missing) #name ": above RFT_MAX_ISA",
+#include "cpu/isa.def"
+#undef ISA
+    };
+    const int highest = rft__isa_here(), cap = rft__isa_cap(NULL);
+    return cap >= 0 && cap < highest ? capped[cap + 1] : here_missing;
 }
 
 void rft__cpu_name(char *buf, size_t cap) {

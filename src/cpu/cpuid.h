@@ -18,6 +18,7 @@ int rft__isa_cap(const char *cap);
 
 const char *rft__cpu_isa_built(void); /* "ref,avx2,..." */
 const char *rft__cpu_isa_here(void);  /* name of rft__isa_cap(NULL), or of rft__isa_here() when RFT_MAX_ISA is no name */
+const char *rft__cpu_isa_missing(void); /* "avx512: ...": why the level above is not used; empty where that is the highest */
 void rft__cpu_name(char *buf, size_t cap); /* brand string, trimmed */
 
 #endif

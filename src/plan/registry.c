@@ -87,3 +87,4 @@ rft_status rft__registry_kernel(uint32_t i, rft_kernel_info *info) {
 
 const char *rft__registry_isa_built(void) { return rft__cpu_isa_built(); }
 const char *rft__registry_isa_here(void) { return rft__cpu_isa_here(); }
+const char *rft__registry_isa_missing(void) { return rft__cpu_isa_missing(); }

@@ -13,5 +13,6 @@ uint32_t rft__registry_kernel_count(void);
 rft_status rft__registry_kernel(uint32_t i, rft_kernel_info *info); /* i < count */
 const char *rft__registry_isa_built(void);                          /* comma-separated, lowest first */
 const char *rft__registry_isa_here(void);
+const char *rft__registry_isa_missing(void);
 
 #endif

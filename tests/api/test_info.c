@@ -29,6 +29,8 @@ static void test_version(void **state) {
     assert_true(strlen(info.commit) > 0 && strlen(info.compiler) > 0 && info.build_type != NULL);
     assert_memory_equal(info.isa_built, "ref", 3);
     assert_non_null(strstr(info.isa_built, info.isa_here));
+    const bool highest = strlen(strstr(info.isa_built, info.isa_here)) == strlen(info.isa_here);
+    assert_true(highest ? info.isa_missing[0] == '\0' : strstr(info.isa_missing, ": ") != NULL);
     assert_int_equal(rft_get_build_info(NULL), RFT_E_ARG);
     info.struct_size = 0;
     assert_int_equal(rft_get_build_info(&info), RFT_E_ARG);

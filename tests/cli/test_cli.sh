@@ -99,7 +99,9 @@ test_info() {
     run 0 info
     says 'kernels +[0-9]+'
     run 0 info --json
-    has_keys version commit isa_here threads kernels
+    has_keys version commit isa_here isa_missing threads kernels
+    RFT_MAX_ISA=ref run 0 info
+    if [ "$(uname -m)" = x86_64 ]; then says 'not used +avx2: '; fi
     run 0 info --kernels
     says 'gemm_f32_f32_f32_[0-9]+x[0-9]+_ref'
     run 0 info --kernels --json
