@@ -7,7 +7,18 @@
 
 #include "base/alloc.h"
 
-static rft__tile_fn *tile_of(const rft__tile_job *t) { return t->kernel->family->tile[t->panels - 1][t->rows - 1]; }
+/* k of the job from `from` on. */
+static void multiply(const rft__tile_job *t, int64_t from, int64_t k, const rft__ahead *ahead) {
+    const rft__cpu_kernel *kernel = t->kernel;
+    const bool tiles = kernel->form == RFT__FORM_TILES, accumulate = t->accumulate || from > 0;
+    const char *x = t->x + rft__panel_bytes(kernel->x, tiles ? 1 : t->rows, from);
+    const char *w = t->w.w + rft__panel_bytes(kernel->w, RFT__PANEL, from);
+    if (tiles) {
+        kernel->tiles->multiply(t->rows, t->panels, k, x, t->x_stride, w, t->w.stride, t->acc, accumulate, ahead);
+    } else {
+        kernel->family->tile[t->panels - 1][t->rows - 1](k, x, w, t->w.stride, t->acc, accumulate, ahead);
+    }
+}
 
 /* How far ahead of its use a line is fetched. Where memory sets the pace, far costs; where products do, a line must set out early
  * to be there in time. One Zen 4 core, f32, 4096 x 2048, 16, 32 and 64 lines ahead:
@@ -21,13 +32,13 @@ static int64_t lead_k(const rft__tile_job *t) {
 
 void rft__tile_stream(const rft__tile_job *t, rft__panels next) {
     const rft__cpu_kernel *kernel = t->kernel;
-    const int64_t lead = rft__min(lead_k(t), t->k), body = t->k - lead;
+    const int64_t near = rft__min(lead_k(t), t->k), body = (t->k - near) & -(int64_t)kernel->kr, lead = t->k - body;
     const rft__ahead own = {t->w.w + rft__panel_bytes(kernel->w, RFT__PANEL, lead), t->w.stride, 0};
     const rft__ahead after = {next.w, next.stride, 0};
-    const char *x = t->x + rft__panel_bytes(kernel->x, t->rows, body);
-    const char *w = t->w.w + rft__panel_bytes(kernel->w, RFT__PANEL, body);
-    tile_of(t)(body, t->x, t->w.w, t->w.stride, t->acc, t->accumulate, &own);
-    tile_of(t)(lead, x, w, t->w.stride, t->acc, true, &after);
+    if (body > 0) {
+        multiply(t, 0, body, &own);
+    }
+    multiply(t, body, lead, &after);
 }
 
 /* An equal share of the next strip, spread over all of k. */
@@ -46,5 +57,5 @@ static rft__ahead share_of(const rft__tile_job *t, rft__panels next, rft_type pa
 
 void rft__tile_share(const rft__tile_job *t, rft__panels next, rft_type packed, int64_t index, int64_t count) {
     const rft__ahead ahead = share_of(t, next, packed, index, count);
-    tile_of(t)(t->k, t->x, t->w.w, t->w.stride, t->acc, t->accumulate, &ahead);
+    multiply(t, 0, t->k, &ahead);
 }

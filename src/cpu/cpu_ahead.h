@@ -13,12 +13,13 @@ typedef struct rft__panels {
     size_t stride;
 } rft__panels;
 
-/* A register tile over k: rows of packed x times some panels of w, summed into acc. */
+/* A register tile over k: rows of x times some panels of w, summed into acc. */
 typedef struct rft__tile_job {
     const rft__cpu_kernel *kernel;
     int rows, panels;
     int64_t k;
-    const char *x;
+    const char *x;    /* packed, or the first row */
+    int64_t x_stride; /* from row to row, where it is not packed */
     rft__panels w;
     float *acc;
     bool accumulate;

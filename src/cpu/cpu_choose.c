@@ -161,6 +161,21 @@ static int invariant_class(const rft__device *d, const rft__problem *p, const ch
     return best != NULL ? (int)best->kernel->x : 0;
 }
 
+/* Work too small to pay for a hand-off: about 2 us of one thread. */
+static bool is_tiny(const rft__choice *c, int64_t m) {
+    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.batch;
+    return products < 1e5 && rft__matrix_bytes(&c->p.w) < 3e4;
+}
+
+rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
+    const int unit = rft__cpu_unit(&c->p.w);
+    const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
+    /* Neither kernel nor packed W may be cut in a pair. */
+    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem));
+    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr,
+                          rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k, kr, 512, split);
+}
+
 static int64_t l2_of(const rft__device *d) { return d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288; }
 
 /* Blocking of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few

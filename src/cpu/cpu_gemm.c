@@ -3,7 +3,8 @@
  * cpu_gemm.c - the loops of one product, for any m from decode to prefill:
  *
  *     threads: a grid of row parts x panel parts x k parts              (cpu_partition.c)
- *       batch, mc rows: pack X to row tiles [K][r]                      (L2; in place where one row is already that)
+ *       batch, mc rows: pack X to row tiles [K][r]                      (L2; in place where one row is already that, or
+ *                                                                        where the kernel reads rows: cpu_rows.c)
  *         nc panels: their partial sums stay in cache
  *           kc of K
  *             strips of NR columns: panels of W from memory, widened or packed here where the kernel wants it, or W as it lies
@@ -14,6 +15,7 @@
 #include "cpu/cpu_ahead.h"
 #include "cpu/cpu_choice.h"
 #include "cpu/cpu_in_place.h"
+#include "cpu/cpu_rows.h"
 
 #include <string.h>
 
@@ -30,6 +32,7 @@ typedef struct job {
     int64_t x_row, x_k, x_batch; /* strides of X, elements */
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
     const char *x, *w;
+    rft__x_rows rows;        /* X of a tile kernel */
     int64_t panels;          /* of one batch */
     int64_t panel_stride;    /* of a packed W, bytes */
     char *workspace;
@@ -50,12 +53,13 @@ static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
 /* Rows of X held packed at a time, of `rows` to do. */
 static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
 
-/* From row to row of X that is copied for kernels of rows: a line more than k, so that rows do not meet in one set of L1. */
-static int64_t x_stride(const rft__cpu_kernel *kernel, int64_t k) { return aligned(rft__panel_bytes(kernel->x, 1, k)) + 64; }
-
-static int64_t x_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t k) {
-    if (pick->kernel->form == RFT__FORM_ROWS) {
-        return aligned(x_stride(pick->kernel, k) * held_rows(pick, rows));
+static int64_t x_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t rows) {
+    const int64_t k = c->p.w.k;
+    if (pick->kernel->form == RFT__FORM_TILES && !rft__x_rows_own(c, rows)) {
+        return 0;
+    }
+    if (pick->kernel->form == RFT__FORM_TILES || pick->kernel->form == RFT__FORM_ROWS) {
+        return aligned(rft__x_rows_stride(pick->kernel->x, k) * held_rows(pick, rows));
     }
     return aligned(rft__panel_bytes(pick->kernel->x, 1, rft__round_up(k, pick->kernel->kr)) * held_rows(pick, rows));
 }
@@ -73,7 +77,7 @@ static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels
 }
 
 static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    return x_bytes(pick, m, c->p.w.k) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
+    return x_bytes(c, pick, m) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
 }
 
 /* Sums that one k part leaves. */
@@ -83,24 +87,9 @@ static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m
     return g->kk == 1 ? 0 : aligned(g->kk * partial_sums(c, m) * (int64_t)sizeof(float));
 }
 
-/* Work too small to pay for a hand-off: about 2 us of one thread. */
-static bool is_tiny(const rft__choice *c, int64_t m) {
-    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.batch;
-    return products < 1e5 && rft__matrix_bytes(&c->p.w) < 3e4;
-}
-
-rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    const int unit = rft__cpu_unit(&c->p.w);
-    const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
-    /* Neither kernel nor packed W may be cut in a pair. */
-    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem));
-    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr,
-                          rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k, kr, 512, split);
-}
-
 static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const rft__grid g = rft__cpu_grid(c, pick, m);
-    return (size_t)(c->device->threads * thread_bytes(c, pick, m) + partial_bytes(c, &g, m));
+    return (size_t)(c->device->threads * thread_bytes(c, pick, m) + partial_bytes(c, &g, m) + rft__x_rows_bytes(c, pick, m));
 }
 
 size_t rft__cpu_workspace(const rft__choice *c) {
@@ -116,7 +105,7 @@ size_t rft__cpu_workspace(const rft__choice *c) {
 static buffers buffers_of(const job *j, int thread) {
     const rft__choice *c = j->choice;
     char *base = j->workspace + (size_t)thread * j->thread_bytes;
-    char *w = base + x_bytes(j->pick, j->args->m, c->p.w.k);
+    char *w = base + x_bytes(c, j->pick, j->args->m);
     return (buffers){base, w, (float *)(void *)(w + w_bytes(j->pick))};
 }
 
@@ -155,9 +144,10 @@ static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64
     }
 }
 
-/* Rows for kernels that want k contiguous. */
+/* Rows for kernels that want k contiguous, of a thread's own. */
 static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, char *dst) {
-    const int64_t size = (int64_t)rft__type_size(j->choice->p.x), stride = x_stride(j->pick->kernel, j->choice->p.w.k);
+    const int64_t size = (int64_t)rft__type_size(j->choice->p.x);
+    const int64_t stride = rft__x_rows_stride(j->pick->kernel->x, j->choice->p.w.k);
     for (int64_t i = 0; i < rows; i++) {
         j->pack_x(x_source(j, b, row0 + i) + k0 * j->x_k * size, j->x_row, j->x_k, 1, 1, k, dst + i * stride);
     }
@@ -269,14 +259,16 @@ static void multiply_panels(const block *bl, const strip *s, int64_t t, int pane
                             const strip *next) {
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
+    const bool in_rows = kernel->form == RFT__FORM_TILES;
     const int rows = (int)tile_height(&bl->tiles, t);
-    const int64_t whole = rft__round_up(bl->k1 - bl->k0, kernel->kr);
-    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, whole) * tile_start(&bl->tiles, t);
+    const int64_t stride = in_rows ? j->rows.stride : rft__panel_bytes(kernel->x, 1, rft__round_up(bl->k1 - bl->k0, kernel->kr));
+    const char *x = bl->x + stride * tile_start(&bl->tiles, t);
     const rft__tile_job tile = {.kernel = kernel,
                                 .rows = rows,
                                 .panels = panels,
-                                .k = rft__round_up(kc, kernel->kr),
-                                .x = x + rft__panel_bytes(kernel->x, rows, k - bl->k0),
+                                .k = in_rows ? kc : rft__round_up(kc, kernel->kr),
+                                .x = x + rft__panel_bytes(kernel->x, in_rows ? 1 : rows, k - bl->k0),
+                                .x_stride = stride,
                                 .w = s->panels,
                                 .acc = acc,
                                 .accumulate = k > bl->k0};
@@ -291,7 +283,7 @@ static void multiply_panels(const block *bl, const strip *s, int64_t t, int pane
 static void multiply_rows(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
                           const strip *next) {
     const rft__cpu_kernel *kernel = bl->j->pick->kernel;
-    const int64_t stride = x_stride(kernel, bl->j->choice->p.w.k);
+    const int64_t stride = rft__x_rows_stride(kernel->x, bl->j->choice->p.w.k);
     const char *x = bl->x + tile_start(&bl->tiles, t) * stride + rft__panel_bytes(kernel->x, 1, k - bl->k0);
     const rft__w_lines *ahead = t == bl->tiles.count - 1 ? &next->lines : &s->lines;
     kernel->direct->tile[panels - 1][tile_height(&bl->tiles, t) - 1](kc, x, stride, &s->lines, ahead, acc, k > bl->k0);
@@ -402,11 +394,13 @@ static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
 
 static void run_block(block *bl, int64_t panel0, int64_t panel1) {
     const job *j = bl->j;
-    if (j->x_in_place) {
+    if (j->rows.x != NULL) {
+        bl->x = j->rows.x + bl->b * j->rows.batch + bl->row0 * j->rows.stride + rft__panel_bytes(j->pick->kernel->x, 1, bl->k0);
+    } else if (j->x_in_place) {
         bl->x = x_source(j, bl->b, bl->row0) + bl->k0 * (int64_t)rft__type_size(j->choice->p.x);
     } else {
         bl->x = bl->buf.x;
-        if (j->pick->kernel->form == RFT__FORM_ROWS) {
+        if (j->pick->kernel->form == RFT__FORM_ROWS || j->pick->kernel->form == RFT__FORM_TILES) {
             copy_x(j, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1 - bl->k0, bl->buf.x);
         } else {
             pack_x(j, bl->b, bl->row0, &bl->tiles, bl->k0, bl->k1 - bl->k0, bl->buf.x);
@@ -483,22 +477,44 @@ static void reduce_part(const job *j, int i) {
 
 /* ---- entry ---- */
 
+typedef enum phase {
+    COPY_X, /* that all threads then read */
+    MULTIPLY,
+    REDUCE, /* the k parts */
+    PHASES
+} phase;
+
 typedef struct job_list {
     job jobs[RFT_MAX_LIST];
     uint32_t count;
-    int phase;
+    phase phase;
 } job_list;
+
+static bool has_phase(const job *j, phase p) {
+    return p == MULTIPLY || (p == COPY_X ? j->rows.copy != NULL : j->partial != NULL);
+}
+
+static void multiply_part(const job *j, int i) {
+    const rft__cpu_kernel *kernel = j->pick->kernel;
+    run_part(j, i);
+    if (kernel->form == RFT__FORM_TILES) {
+        kernel->tiles->leave();
+    }
+}
 
 static void run_item(void *arg, int i) {
     const job_list *list = arg;
     for (uint32_t l = 0; l < list->count; l++) {
         const job *j = list->jobs + l;
-        if (i >= rft__grid_parts(&j->grid)) {
+        const int parts = rft__grid_parts(&j->grid);
+        if (i >= parts || !has_phase(j, list->phase)) {
             continue;
         }
-        if (list->phase == 0) {
-            run_part(j, i);
-        } else if (j->partial != NULL) {
+        if (list->phase == COPY_X) {
+            rft__x_rows_copy(j->choice, j->args, &j->rows, i, parts);
+        } else if (list->phase == MULTIPLY) {
+            multiply_part(j, i);
+        } else {
             reduce_part(j, i);
         }
     }
@@ -514,6 +530,7 @@ static void read_nothing(job *j) {
     j->grid.k = 0;
     j->grid.kk = 1;
     j->x = j->w = j->workspace;
+    j->rows = (rft__x_rows){.x = j->workspace};
     j->x_row = j->x_k = j->x_batch = 0;
     j->w_row = j->w_k = j->w_batch = j->panel_stride = 0;
 }
@@ -544,12 +561,14 @@ static job make_job(const rft__run *run) {
              .panel_stride = rft__cpu_panel_stride(&p->w),
              .workspace = args->workspace,
              .thread_bytes = (size_t)thread_bytes(c, pick, args->m)};
+    char *behind = j.workspace + (size_t)c->device->threads * j.thread_bytes;
+    j.rows = rft__x_rows_of(c, pick, args, behind + partial_bytes(c, &j.grid, args->m));
     j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
     if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);
     }
     if (j.grid.kk > 1) {
-        j.partial = (float *)(void *)(j.workspace + (size_t)c->device->threads * j.thread_bytes);
+        j.partial = (float *)(void *)behind;
     }
     return j;
 }
@@ -558,19 +577,20 @@ rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t coun
     (void)err;
     job_list list;
     list.count = count;
-    list.phase = 0;
     int items = 1;
-    bool split = false;
+    bool wanted[PHASES] = {false};
     for (uint32_t i = 0; i < count; i++) {
         list.jobs[i] = make_job(runs + i);
         const int parts = rft__grid_parts(&list.jobs[i].grid);
         items = parts > items ? parts : items;
-        split = split || list.jobs[i].partial != NULL;
+        for (phase p = COPY_X; p < PHASES; p++) {
+            wanted[p] = wanted[p] || has_phase(list.jobs + i, p);
+        }
     }
-    rft__pool_run(device->pool, items, run_item, &list);
-    if (split) {
-        list.phase = 1;
-        rft__pool_run(device->pool, items, run_item, &list);
+    for (list.phase = COPY_X; list.phase < PHASES; list.phase++) {
+        if (wanted[list.phase]) {
+            rft__pool_run(device->pool, items, run_item, &list);
+        }
     }
     return RFT_OK;
 }

@@ -6,6 +6,8 @@
  * [ceil(k / KR)][r][KR]. KR is 2 where one 32-bit lane holds two consecutive k (bf16), else 1.
  * Kernels of panels and of columns sum in ascending k, one chain an element, and an accumulating call goes on where the last
  * one stopped: so the bits of y depend on neither tiles, nor K blocks, nor threads. Kernels of rows sum k in many lanes.
+ * Tile kernels sum KR of k at a time, in an order of their own, and then in ascending k: the same holds for them, as blocks of K
+ * begin at multiples of the row's KR.
  */
 #ifndef RFT_CPU_CPU_KERNEL_H
 #define RFT_CPU_CPU_KERNEL_H
@@ -35,9 +37,20 @@ typedef struct rft__family {
     rft__tile_fn *tile[RFT__MAX_PANELS][RFT__MAX_ROWS];
 } rft__family;
 
+/* Products of whole tiles in registers that a thread must configure: rows <= MR of x, k-contiguous and x_stride bytes apart,
+ * times panels of w. Any k; no element of x read but those described. */
+typedef void rft__tiles_fn(int rows, int panels, int64_t k, const void *x, int64_t x_stride, const void *w, size_t w_stride,
+                           float *acc, bool accumulate, const rft__ahead *ahead);
+
+typedef struct rft__tiles {
+    rft__tiles_fn *multiply;
+    void (*leave)(void); /* a thread calls it behind its last product: gives the registers back as they were found */
+} rft__tiles;
+
 /* How a kernel reads W. */
 typedef enum rft__w_form {
     RFT__FORM_PANELS,
+    RFT__FORM_TILES,  /* panels too, but X in rows */
     RFT__FORM_ROWS,   /* a K-contiguous W where it lies: each row of W times x */
     RFT__FORM_COLUMNS /* an MN-contiguous W where it lies: at each k, x times the columns of all panels */
 } rft__w_form;
@@ -68,6 +81,7 @@ typedef struct rft__cpu_kernel {
     double eta_lane;    /* eta = eta_lane * k: what flushed denormals can hide */
     rft__w_form form;
     const rft__family *family;        /* of FORM_PANELS */
+    const rft__tiles *tiles;          /* of FORM_TILES */
     const rft__direct_family *direct; /* of the others */
 } rft__cpu_kernel;
 

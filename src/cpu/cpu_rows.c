@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_rows.c - see cpu_rows.h. A tile kernel loads 16 rows at once and each of their lines once a strip, so rows are best read
+ * where they lie, aligned or not. The exception are rows a multiple of 2 KiB apart, as k of most layers makes them: their lines
+ * meet in two sets of L1, which hold fewer than the 32 rows of a step, and in few of L2. The copy costs a hand-off and each
+ * thread its share of the bytes; with few rows that is more than it saves. It holds 64 MiB at most.
+ */
+#include "cpu/cpu_rows.h"
+
+enum { LINE = 64, PAIR = 2 * LINE, MEETING = 2048, FEW_ROWS = 16, MOST_BYTES = 64 << 20 };
+
+int64_t rft__x_rows_stride(rft_type type, int64_t k) { return rft__round_up(rft__panel_bytes(type, 1, k), PAIR) + LINE; }
+
+static bool is_straight(const rft__choice *c) { return c->p.x_order == RFT_K_CONTIGUOUS; }
+
+/* Most rows of a batch that are copied for all: a plan for any m must not ask for memory by m. */
+static int64_t most_rows(const rft__choice *c) { return MOST_BYTES / rft__x_rows_stride(c->p.x, c->p.w.k) / c->p.batch; }
+
+bool rft__x_rows_own(const rft__choice *c, int64_t m) { return !is_straight(c) && m > most_rows(c); }
+
+int64_t rft__x_rows_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
+    const bool never = is_straight(c) && m <= FEW_ROWS;
+    return pick->kernel->form != RFT__FORM_TILES || never
+               ? 0
+               : c->p.batch * rft__min(m, most_rows(c)) * rft__x_rows_stride(c->p.x, c->p.w.k);
+}
+
+rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, const rft_linear_args *args, char *copy) {
+    const int64_t size = (int64_t)rft__type_size(c->p.x), stride = args->ldx * size;
+    const int64_t own = rft__x_rows_stride(c->p.x, c->p.w.k);
+    const bool many = args->m > most_rows(c), apart = args->m <= FEW_ROWS || stride % MEETING != 0;
+    if (pick->kernel->form != RFT__FORM_TILES) {
+        return (rft__x_rows){0};
+    }
+    if (is_straight(c) && (apart || many)) {
+        return (rft__x_rows){NULL, args->x, stride, args->x_batch_stride * size};
+    }
+    return many ? (rft__x_rows){.stride = own} : (rft__x_rows){copy, copy, own, args->m * own};
+}
+
+void rft__x_rows_copy(const rft__choice *c, const rft_linear_args *args, const rft__x_rows *rows, int i, int parts) {
+    const bool straight = is_straight(c);
+    const int64_t size = (int64_t)rft__type_size(c->p.x), all = c->p.batch * args->m;
+    const int64_t row_step = straight ? args->ldx : 1, k_step = straight ? 1 : args->ldx;
+    rft__pack_fn *const pack = c->device->ops.to_same[c->p.x];
+    for (int64_t r = all * i / parts; r < all * (i + 1) / parts; r++) {
+        const int64_t b = r / args->m, row = r % args->m;
+        const char *source = (const char *)args->x + (b * args->x_batch_stride + row * row_step) * size;
+        pack(source, row_step, k_step, 1, 1, c->p.w.k, rows->copy + b * rows->batch + row * rows->stride);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_rows.h - rows of X as tile kernels read them: where they lie, or from one copy that all threads make and share, since a
+ * copy of its own would cost each thread as much as some hundred columns of product. Called by cpu_gemm.c.
+ */
+#ifndef RFT_CPU_CPU_ROWS_H
+#define RFT_CPU_CPU_ROWS_H
+
+#include "cpu/cpu_choice.h"
+
+/* Row i of batch b is at x + b * batch + i * stride, k contiguous; bytes. x NULL: each thread copies the rows that it holds. */
+typedef struct rft__x_rows {
+    char *copy; /* x, if it is a copy that has to be made first; else NULL */
+    const char *x;
+    int64_t stride, batch;
+} rft__x_rows;
+
+/* From row to row where rows are copied: a line more than k, so that rows do not meet in one set of L1. */
+int64_t rft__x_rows_stride(rft_type type, int64_t k);
+/* Bytes of the copy, which a plan sets aside: for that m and all below. 0 where none is ever made. */
+int64_t rft__x_rows_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m);
+/* X must be turned, and m rows are too many for a copy of all. */
+bool rft__x_rows_own(const rft__choice *c, int64_t m);
+rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, const rft_linear_args *args, char *copy);
+/* One thread's part of the copy, `i` of `parts`. */
+void rft__x_rows_copy(const rft__choice *c, const rft_linear_args *args, const rft__x_rows *rows, int i, int parts);
+
+#endif
