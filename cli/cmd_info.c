@@ -22,7 +22,7 @@ typedef struct variable {
 static const variable variables[] = {
     {"RFT_NUM_THREADS", "threads of a context; default: OMP_NUM_THREADS, else all cores of this process"},
     {"OMP_NUM_THREADS", "the same where RFT_NUM_THREADS is not set"},
-    {"RFT_MAX_ISA", "use no instructions above this level: ref, avx2, avx512, avx512bf16"},
+    {"RFT_MAX_ISA", "use no instructions above this level: ref, avx2, avx512, avx512bf16, amx"},
     {"RFT_STRICT", "1: a plan that would run a fallback kernel is an error"},
     {"RFT_CACHE_DIR", "profiles and compiled kernels; default: $XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile"},
     {"RFT_NVRTC", "path of libnvrtc, the compiler of GPU kernels; default: found by its name"},

@@ -4,7 +4,7 @@
 # No instruction of a newer CPU outside its folder: every object of a static library is disassembled.
 #   tools/check_isa_leak.sh LIBRARY.a
 # Objects outside src/cpu/<isa>/ (and src/cpu/ref/) hold the baseline of x86-64; avx2 has neither zmm, mask nor the
-# upper registers; avx512 has no BF16 instruction. An object is found in the tree by its file name, which is unique.
+# upper registers; avx512 has no BF16 instruction; none but amx has tile registers. An object is found in the tree by its file name, which is unique.
 
 set -euo pipefail
 
@@ -41,5 +41,6 @@ objdump -d --no-show-raw-insn "$ARCHIVE" | awk -v archive="$(basename "$ARCHIVE"
     }
     level == "avx2" && (/%zmm/ || /%k[0-7]/ || /%[xy]mm(1[6-9]|2[0-9]|3[01])/) { leak("AVX-512 instruction") }
     (level == "avx2" || level == "avx512") && op ~ /^v(dpbf16ps|cvtne)/ { leak("AVX512-BF16 instruction") }
+    level != "amx" && op ~ /^(ldtilecfg|sttilecfg|tile(load|store|zero|release)|tdp)/ { leak("AMX instruction") }
     END { if (!bad) printf "isa: %d objects of %s keep to their folder'"'"'s instructions\n", objects, archive; exit bad }
 ' <(levels) -

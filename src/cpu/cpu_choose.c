@@ -12,6 +12,8 @@
  * 1114, 811, 962; m = 19 1577, 1427, 1734).
  *   Only a lone tile streams W as memory brings it: several that share 16-bit panels cost 1.05 times as much. A strip is widened
  * again for every block of X that L2 holds. Figures: docs/decisions/2026-11-29-tall-tiles.md.
+ *   Tile kernels: see tile_cost. For few rows their time is less than that in which memory brings W, so the level below keeps
+ * those (TILE_LEAST_ROWS: by what others report, not yet measured here).
  *   Kernels of rows read 4 columns at a time, so their tiles are 4 wide. vdpbf16ps kernels divide by their measured rate. Memory
  * time is equal for all and left out, but that no product runs while a strip is packed (us at run time for f32, bf16, f16:
  * K-contiguous w at m = 1 packed 1280, 540, 870, in place 540, 275, 325; at m = 48 4560, 2280, 4180 and 3920, 2010, 3750;
@@ -41,6 +43,20 @@ enum { DECODE_ROWS = 96 };
 
 static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 
+static bool reads_panels(const rft__cpu_kernel *k) { return k->form == RFT__FORM_PANELS || k->form == RFT__FORM_TILES; }
+
+/* A tile register holds 16 rows; to load one takes 8 cycles, and a product is done after 52. A core has two FMA units, so that a
+ * cycle of it is two of this model: a step of 32 k by 16. Bytes of a strip: see gemm_amx.c. */
+enum { TILE_ROWS = 16, TILE_LOAD = 8, TILE_LATENCY = 52, TILE_RATE = 16, TILE_STRIP = 24 << 10 };
+enum { TILE_LEAST_ROWS = 5 };
+
+static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
+    const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
+    const int64_t loads = TILE_LOAD * (rft__ceil_div(rows, TILE_ROWS) + panels);
+    const int64_t step = rft__max(rft__max(rows * panels, loads), TILE_LATENCY);
+    return (double)(calls * step) / panels / TILE_RATE;
+}
+
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
@@ -50,6 +66,9 @@ static double cost_at(const rft__device *d, const rft__problem *p, const candida
     const bool packed = c->source == RFT__W_PANELS || c->source == RFT__W_DECODE;
     const double blocks = (double)rft__ceil_div(rft__max(m, 1), DECODE_ROWS);
     const double first = c->source == RFT__W_DECODE ? 8.0 * blocks : c->source == RFT__W_PACK ? 12.0 : 0.0;
+    if (k->form == RFT__FORM_TILES) {
+        return first + tile_cost(rft__max(m, 1), k, c->panels);
+    }
     double cycles = 0.0;
     for (int tall_one = 0; tall_one < 2; tall_one++) {
         const double r = (double)(rows + tall_one), n = panels, count = (double)(tall_one ? tall : tiles - tall);
@@ -101,7 +120,7 @@ static void refuse_types(const rft__problem *p, candidate *c) {
                  rft__type_name(p->w.elem));
     } else if (k->x == RFT_BF16 && p->compute == RFT_COMPUTE_F32) {
         snprintf(c->reason, sizeof c->reason, "RFT_COMPUTE_F32 asks for f32 multiplication");
-    } else if (k->form != RFT__FORM_PANELS) {
+    } else if (!reads_panels(k)) {
         refuse_place(p, c);
     } else if (k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
         snprintf(c->reason, sizeof c->reason, "reads packed panels; w is not packed and is widened to f32 panels at each run");
@@ -112,18 +131,25 @@ static void refuse_types(const rft__problem *p, candidate *c) {
     }
 }
 
+/* A batch-invariant plan has no choice, as the tiles' order of summation is one of their own. */
+static bool has_few_rows(const rft__problem *p, const rft__cpu_kernel *k, int64_t m) {
+    return k->form == RFT__FORM_TILES && !p->batch_invariant && m < TILE_LEAST_ROWS;
+}
+
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
     const bool unpacked = p->w_dynamic || p->w.view;
     candidate c = {.kernel = k, .panels = panels_of(k)};
-    c.source = k->form != RFT__FORM_PANELS ? RFT__W_IN_PLACE
-               : unpacked                  ? RFT__W_PACK
-               : k->w == p->w.elem         ? RFT__W_PANELS
-                                           : RFT__W_DECODE;
+    c.source = !reads_panels(k)    ? RFT__W_IN_PLACE
+               : unpacked          ? RFT__W_PACK
+               : k->w == p->w.elem ? RFT__W_PANELS
+                                   : RFT__W_DECODE;
     refuse_types(p, &c);
     if (c.reason[0] == '\0' && level > d->level) {
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
     } else if (c.reason[0] == '\0' && !forced && level < best_level(d, k)) {
         snprintf(c.reason, sizeof c.reason, "level %s serves the same types faster", rft__isa_at(best_level(d, k))->name);
+    } else if (c.reason[0] == '\0' && !forced && has_few_rows(p, k, m)) {
+        snprintf(c.reason, sizeof c.reason, "multiplies whole tiles, which pays from m = %d on", TILE_LEAST_ROWS);
     }
     c.cost = c.reason[0] == '\0' ? cost_at(d, p, &c, m) : 0.0;
     return c;
@@ -143,22 +169,30 @@ static int list_candidates(const rft__device *d, const rft__problem *p, const ch
     return n;
 }
 
-/* The cheapest allowed one with the given x panel type (0: any), or NULL. */
-static const candidate *cheapest(const candidate *list, int n, int x) {
+/* Kernels of one order of summation: f32, pairs of bf16, tiles of them. */
+typedef enum order { ANY_ORDER, FMA_ORDER, PAIR_ORDER, TILE_ORDER } order;
+
+static order order_of(const rft__cpu_kernel *k) {
+    return k->form == RFT__FORM_TILES ? TILE_ORDER : k->x == RFT_BF16 ? PAIR_ORDER : FMA_ORDER;
+}
+
+/* The cheapest allowed one of that order, or NULL. */
+static const candidate *cheapest(const candidate *list, int n, order only) {
     const candidate *best = NULL;
     for (int i = 0; i < n; i++) {
-        if (list[i].reason[0] == '\0' && (x == 0 || (int)list[i].kernel->x == x) && (best == NULL || list[i].cost < best->cost)) {
+        const bool allowed = list[i].reason[0] == '\0' && (only == ANY_ORDER || order_of(list[i].kernel) == only);
+        if (allowed && (best == NULL || list[i].cost < best->cost)) {
             best = list + i;
         }
     }
     return best;
 }
 
-/* A batch-invariant plan must multiply alike at every m: it settles at one m whether bf16 pairs or f32 are multiplied. */
-static int invariant_class(const rft__device *d, const rft__problem *p, const char *forced) {
+/* A batch-invariant plan must sum alike at every m: it settles at one m which order that is. */
+static order invariant_order(const rft__device *d, const rft__problem *p, const char *forced) {
     candidate list[MAX_CANDIDATES];
-    const candidate *best = cheapest(list, list_candidates(d, p, forced, 16, list), 0);
-    return best != NULL ? (int)best->kernel->x : 0;
+    const candidate *best = cheapest(list, list_candidates(d, p, forced, 16, list), ANY_ORDER);
+    return best != NULL ? order_of(best->kernel) : ANY_ORDER;
 }
 
 /* Work too small to pay for a hand-off: about 2 us of one thread. */
@@ -205,7 +239,8 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t strip = rft__min(l2 / 8, 96 << 10) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
+        const int64_t bytes = k->form == RFT__FORM_TILES ? TILE_STRIP : 96 << 10;
+        const int64_t strip = rft__min(l2 / 8, bytes) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
         const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
@@ -225,7 +260,7 @@ static bool same_pick(const rft__cpu_pick *a, const rft__cpu_pick *b) {
 }
 
 static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err) {
-    const int only = c->p.batch_invariant ? invariant_class(c->device, &c->p, forced) : 0;
+    const order only = c->p.batch_invariant ? invariant_order(c->device, &c->p, forced) : ANY_ORDER;
     candidate list[MAX_CANDIDATES];
     int64_t m = c->p.m_min;
     while (m <= c->p.m_max) {

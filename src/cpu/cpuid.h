@@ -16,6 +16,8 @@ bool rft__isa_available(const char *name);
 /* The highest level allowed: this machine's, capped by cap (a name) or, when NULL, by RFT_MAX_ISA. -1: cap is no level's name. */
 int rft__isa_cap(const char *cap);
 
+const char *rft__amx_missing(void); /* NULL: tiles run here, and this process may use them */
+
 const char *rft__cpu_isa_built(void); /* "ref,avx2,..." */
 const char *rft__cpu_isa_here(void);  /* name of rft__isa_cap(NULL), or of rft__isa_here() when RFT_MAX_ISA is no name */
 const char *rft__cpu_isa_missing(void); /* "avx512: ...": why the level above is not used; empty where that is the highest */

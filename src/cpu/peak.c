@@ -10,6 +10,7 @@ static const rft__peak peaks[] = {
     {"avx2", "fma_f32", RFT_F32, rft__peak_fma_f32_avx2},
     {"avx512", "fma_f32", RFT_F32, rft__peak_fma_f32_avx512},
     {"avx512bf16", "dot_bf16", RFT_BF16, rft__peak_dot_bf16_avx512bf16},
+    {"amx", "tile_bf16", RFT_BF16, rft__peak_tile_bf16_amx},
 #endif
 };
 

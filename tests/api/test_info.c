@@ -94,7 +94,7 @@ static void test_plan_info(void **state) {
         assert_true(info.weight_layout != 0 && info.error_c > 0 && info.error_c < 1e-3);
         assert_true(info.threads >= 1 && info.threads <= 2);
         assert_int_equal(info.workspace_align, 64);
-        char text[4096];
+        char text[16384];
         assert_true(rft_plan_explain(plan, m, text, sizeof text) < sizeof text);
         assert_non_null(strstr(text, info.kernel)); /* explain and info agree */
     }
@@ -108,7 +108,7 @@ static void test_explain(void **state) {
     const rft_linear_desc d = rft_test_desc();
     rft_plan *plan = NULL;
     OK(rft_plan_create(ctx, &d, &plan, &test_err));
-    char all[4096], part[4096];
+    char all[16384], part[16384];
     const size_t length = rft_plan_explain(plan, 2, all, sizeof all);
     assert_int_equal(strlen(all), length);
     const char first[] = "m=1..5 n=48 k=40 x=f32 w=f32 y=f32 layout=nt epi=none\n";

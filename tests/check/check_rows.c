@@ -147,13 +147,14 @@ static void check_ways(row_session *s, const rft_kernel_info *row, const char *i
     }
 }
 
-/* Several passes over K; more rows than are packed at a time; more columns than have their sums in cache; K over threads. */
+/* Several passes over K; more rows than are packed at a time; more columns than have their sums in cache; K over threads; rows
+ * that lie pages apart. */
 static void check_deep(row_session *s, const rft_kernel_info *row, const char *isa, row_tally *tally) {
     static const struct {
         int64_t m, n, k;
         uint32_t threads;
     } sizes[] = {{1, 65, 3001, 1},  {29, 130, 1603, 2}, {3, 17, 4099, 8},
-                 {15, 16, 2050, 7}, {301, 797, 421, 1}, {130, 40, 1111, 3}};
+                 {15, 16, 2050, 7}, {301, 797, 421, 1}, {130, 40, 1111, 3}, {161, 50, 2048, 2}};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         check_problem p = {
             .kernel = row != NULL ? row->name : NULL, .isa = isa, .m = sizes[i].m, .n = sizes[i].n, .k = sizes[i].k};

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_amx.c - products of tile registers (16 rows of 64 bytes) with TDPBF16PS, over the bf16 panels of all levels: 16 columns
+ * times 32 k of a panel are 1 KiB in a row, which is just the tile that the instruction wants of W. X is read in rows.
+ *
+ *               16 columns a tile                  17..32 rows: r0 + r1, halves
+ *           6 W0 | 7 W1                            1..16 rows, up to 4 panels (16x64): sums 0 1 2 3, X 4, W 6 7 6 7
+ *     4 X0  0    | 1      rows 0..r0               all 8 tiles in use
+ *     5 X1  2    | 3      rows r0..r0 + r1
+ *
+ * A step is 32 k. At 32x32 it is 4 products of 16 cycles (one unit a core) and 4 loads of 8: 65536 FLOPs in 64 cycles on 4 KiB.
+ * So it reads 64 bytes a cycle; L1 has 128 of them, L2 some 40. Hence, bytes a cycle of the product:
+ *     W   one kc of a strip stays in L1 (24 KiB at kc = 384) for all row tiles: L1 32; memory 64 / row tiles
+ *     X   from L2: 32, prefetched to L1 some steps ahead
+ *     sums   4 KiB in and out of L2 each kc: 8192 / (64 * 12) = 11
+ * A longer kc spares sums and pushes W out of L1 (X and W from L2: 64), a shorter one the reverse. 16x64 takes 5 loads a step and
+ * reads W for 16 rows alone: for few rows, where W comes from memory anyway.
+ * A product takes as many cycles as X has rows, so heights are halved, not cut at 16. A tail of k is padded in a buffer, since
+ * another shape of tiles would mean to configure them anew, which takes about 200 cycles and clears them.
+ * Cycles are those of Intel's manuals. Not yet run on hardware: proved by the stand-in of tests/unit/amx_standin.h.
+ */
+#include "cpu/amx/tile_amx.h"
+#include "cpu/tile_family.h"
+
+#include <string.h>
+
+enum {
+    ROWS = 16,
+    ROW_BYTES = 64,
+    STEP_K = ROW_BYTES / 2,
+    BLOCK = ROWS * ROW_BYTES, /* of a panel in a step */
+    X_AHEAD = 2               /* steps that X is fetched to L1 before its use */
+};
+
+/* ---- configuration ---- */
+
+/* What LDTILECFG reads: palette 1; per tile bytes of a row and rows. */
+typedef struct config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} config;
+
+/* This thread's tiles: the rows that they are shaped for, 0 outside of a run, and what was configured before. By the ABI tile
+ * registers are scratch, like zmm; but a program that configures once and calls us in between should find its shapes again. */
+static _Thread_local struct {
+    int rows;
+    _Alignas(ROW_BYTES) config before;
+} own;
+
+static void shape(config *c, int tile, int rows) {
+    c->rows[tile] = (uint8_t)rows;
+    c->row_bytes[tile] = rows > 0 ? ROW_BYTES : 0;
+}
+
+/* Rows of the first of two tiles; all of them where there is one. */
+RFT_INLINE int first_rows(int rows) { return rows > ROWS ? (rows + 1) / 2 : rows; }
+
+static void configure(int rows) {
+    const int r0 = first_rows(rows), r1 = rows > ROWS ? rows - r0 : r0;
+    _Alignas(ROW_BYTES) config c = {.palette = 1};
+    if (own.rows == 0) {
+        RFT_TILE_CONFIG_READ(&own.before);
+    }
+    for (int tile = 0; tile < 4; tile++) {
+        shape(&c, tile, tile < 2 ? r0 : r1);
+    }
+    shape(&c, 4, r0);
+    shape(&c, 5, r1);
+    shape(&c, 6, ROWS);
+    shape(&c, 7, ROWS);
+    RFT_TILE_CONFIGURE(&c);
+    own.rows = rows;
+}
+
+static void leave(void) {
+    if (own.rows == 0) {
+        return;
+    }
+    if (own.before.palette != 0) {
+        RFT_TILE_CONFIGURE(&own.before);
+    } else {
+        RFT_TILE_RELEASE(); /* else each switch of threads would save 8 KiB, and the core could not sleep */
+    }
+    own.rows = 0;
+}
+
+/* ---- what is fetched meanwhile ---- */
+
+/* Lines of W to L2: `lines` of each panel every (mask + 1)-th step. */
+typedef struct fetch {
+    const char *w;
+    size_t stride;
+    int64_t mask;
+    int lines;
+} fetch;
+
+/* A step reads 16 lines of a panel. */
+static fetch fetch_of(const rft__ahead *ahead) {
+    const int64_t every = ahead->mask + 1;
+    if (every <= 0) {
+        return (fetch){ahead->w, ahead->stride, 0, 0};
+    }
+    return every < ROWS ? (fetch){ahead->w, ahead->stride, 0, (int)(ROWS / every)}
+                        : (fetch){ahead->w, ahead->stride, every / ROWS - 1, 1};
+}
+
+RFT_INLINE void fetch_w(int panels, int64_t step, fetch *f) {
+    if ((step & f->mask) != 0) {
+        return;
+    }
+    for (int i = 0; i < f->lines; i++) {
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            __builtin_prefetch(f->w + (size_t)p * f->stride, 0, 2);
+        }
+        f->w += ROW_BYTES;
+    }
+}
+
+static inline void fetch_x(int rows, const char *x, int64_t x_stride) {
+    for (int r = 0; r < rows; r++) {
+        __builtin_prefetch(x + r * x_stride, 0, 3);
+    }
+}
+
+/* ---- one call ---- */
+
+typedef struct operands {
+    const char *x0, *x1; /* first rows of the halves */
+    int64_t x_stride;
+    const char *w;
+    size_t w_stride;
+} operands;
+
+RFT_INLINE void step_tall(int panels, const operands *o) {
+    RFT_TILE_LOAD(6, o->w, ROW_BYTES);
+    RFT_TILE_LOAD(4, o->x0, o->x_stride);
+    RFT_TILE_DOT_BF16(0, 4, 6);
+    if (panels > 1) {
+        RFT_TILE_LOAD(7, o->w + o->w_stride, ROW_BYTES);
+        RFT_TILE_DOT_BF16(1, 4, 7);
+    }
+    RFT_TILE_LOAD(5, o->x1, o->x_stride);
+    RFT_TILE_DOT_BF16(2, 5, 6);
+    if (panels > 1) {
+        RFT_TILE_DOT_BF16(3, 5, 7);
+    }
+}
+
+RFT_INLINE void step_flat(int panels, const operands *o) {
+    RFT_TILE_LOAD(4, o->x0, o->x_stride);
+    RFT_TILE_LOAD(6, o->w, ROW_BYTES);
+    RFT_TILE_DOT_BF16(0, 4, 6);
+    if (panels > 1) {
+        RFT_TILE_LOAD(7, o->w + o->w_stride, ROW_BYTES);
+        RFT_TILE_DOT_BF16(1, 4, 7);
+    }
+    if (panels > 2) {
+        RFT_TILE_LOAD(6, o->w + 2 * o->w_stride, ROW_BYTES);
+        RFT_TILE_DOT_BF16(2, 4, 6);
+    }
+    if (panels > 3) {
+        RFT_TILE_LOAD(7, o->w + 3 * o->w_stride, ROW_BYTES);
+        RFT_TILE_DOT_BF16(3, 4, 7);
+    }
+}
+
+RFT_INLINE void step(bool tall, int panels, const operands *o) {
+    if (tall) {
+        step_tall(panels, o);
+    } else {
+        step_flat(panels, o);
+    }
+}
+
+/* The k that are left, fewer than a step, with zeros behind them on both sides. */
+RFT_INLINE void step_tail(bool tall, int panels, int rows, int k, const operands *o) {
+    _Alignas(ROW_BYTES) char x[2 * ROWS * ROW_BYTES], w[RFT__MAX_PANELS * BLOCK];
+    const int pairs = (k + 1) / 2;
+    for (int r = 0; r < rows; r++) {
+        rft__tile_pad(x + r * ROW_BYTES, o->x0 + r * o->x_stride, 2 * k);
+    }
+    for (int p = 0; p < panels; p++) {
+        memcpy(w + p * BLOCK, o->w + (size_t)p * o->w_stride, (size_t)(pairs * ROW_BYTES));
+        memset(w + p * BLOCK + pairs * ROW_BYTES, 0, (size_t)(BLOCK - pairs * ROW_BYTES));
+    }
+    step(tall, panels, &(operands){x, x + first_rows(rows) * ROW_BYTES, ROW_BYTES, w, BLOCK});
+}
+
+#define RFT_SUM(t, used, at)                        \
+    if (used) {                                     \
+        if (accumulate) {                           \
+            RFT_TILE_LOAD(t, acc + (at), stride);   \
+        } else {                                    \
+            RFT_TILE_ZERO(t);                       \
+        }                                           \
+    }
+#define RFT_KEEP(t, used, at)                     \
+    if (used) {                                   \
+        RFT_TILE_STORE(t, acc + (at), stride);    \
+    }
+/* The four sums in memory: a second row of tiles begins `half` further. */
+#define RFT_SUMS(each)                                                         \
+    each(0, true, 0);                                                          \
+    each(1, panels > 1, RFT__PANEL);                                           \
+    each(2, tall || panels > 2, tall ? half : 2 * RFT__PANEL);                 \
+    each(3, panels > 3 || (tall && panels > 1), (tall ? half + RFT__PANEL : 3 * RFT__PANEL))
+
+RFT_INLINE void multiply(bool tall, int panels, int rows, int64_t k, operands o, float *acc, bool accumulate,
+                         const rft__ahead *ahead) {
+    const int half = first_rows(rows) * panels * RFT__PANEL, stride = panels * RFT__PANEL * (int)sizeof(float);
+    fetch next = fetch_of(ahead);
+    RFT_SUMS(RFT_SUM);
+    for (int64_t i = 0; i < k / STEP_K; i++) {
+        fetch_x(rows, o.x0 + X_AHEAD * ROW_BYTES, o.x_stride);
+        step(tall, panels, &o);
+        fetch_w(panels, i, &next);
+        o.x0 += ROW_BYTES;
+        o.x1 += ROW_BYTES;
+        o.w += BLOCK;
+    }
+    if (k % STEP_K != 0) {
+        step_tail(tall, panels, rows, (int)(k % STEP_K), &o);
+    }
+    RFT_SUMS(RFT_KEEP);
+}
+
+static void tiles_bf16(int rows, int panels, int64_t k, const void *x, int64_t x_stride, const void *w, size_t w_stride,
+                       float *acc, bool accumulate, const rft__ahead *ahead) {
+    const char *rows0 = x;
+    const operands o = {rows0, rows0 + first_rows(rows) * x_stride, x_stride, w, w_stride};
+    if (own.rows != rows) {
+        configure(rows);
+    }
+    switch (panels + (rows > ROWS ? RFT__MAX_PANELS : 0)) {
+    case 1:
+        multiply(false, 1, rows, k, o, acc, accumulate, ahead);
+        break;
+    case 2:
+        multiply(false, 2, rows, k, o, acc, accumulate, ahead);
+        break;
+    case 3:
+        multiply(false, 3, rows, k, o, acc, accumulate, ahead);
+        break;
+    case 4:
+        multiply(false, 4, rows, k, o, acc, accumulate, ahead);
+        break;
+    case RFT__MAX_PANELS + 1:
+        multiply(true, 1, rows, k, o, acc, accumulate, ahead);
+        break;
+    default:
+        multiply(true, 2, rows, k, o, acc, accumulate, ahead);
+    }
+}
+
+const rft__tiles rft__tiles_bf16_bf16_amx = {tiles_bf16, leave};
