@@ -4,12 +4,10 @@
  */
 #include "base/hash.h"
 
-#define FNV_PRIME 0x100000001b3u
-
 uint64_t rft__hash(uint64_t seed, const void *bytes, size_t n) {
     const unsigned char *p = bytes;
     for (size_t i = 0; i < n; i++) {
-        seed = (seed ^ p[i]) * FNV_PRIME;
+        seed = (seed ^ p[i]) * RFT_HASH_PRIME;
     }
     return seed;
 }

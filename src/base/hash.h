@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RFT_HASH_SEED 0xcbf29ce484222325u
+#define RFT_HASH_SEED  0xcbf29ce484222325u
+#define RFT_HASH_PRIME 0x100000001b3u
 uint64_t rft__hash(uint64_t seed, const void *bytes, size_t n);
 
 #endif

@@ -53,9 +53,9 @@ typedef struct rft__cuda_candidate {
     char reason[RFT__CUDA_REASON]; /* empty: allowed */
 } rft__cuda_candidate;
 
-/* forced: a kernel's name, or NULL. any: only configs that take every pointer and stride. Returns rows looked at. */
-int rft__cuda_judge(const rft__cuda_device *d, const rft__problem *p, const char *forced, int64_t m, bool any,
-                    rft__cuda_candidate *list, int cap);
+/* forced: a kernel's name, or NULL. Returns rows looked at. */
+int rft__cuda_judge(const rft__cuda_device *d, const rft__problem *p, const char *forced, int64_t m, rft__cuda_candidate *list,
+                    int cap);
 
 rft_status rft__cuda_choose(rft__device *device, const rft__problem *p, const char *forced, rft__choice **out, rft_error *err);
 void rft__cuda_choice_free(rft__device *device, rft__choice *choice);

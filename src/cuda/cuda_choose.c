@@ -7,6 +7,7 @@
 #include "cuda/cuda_choice.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,23 +24,27 @@ static const char *compute_name(rft__cuda_compute c) {
 
 static bool multiplies(const rft__problem *p) { return p->w.k != 0 && p->alpha != 0.0f && p->w.n != 0 && p->batch != 0; }
 
-static void refuse_types(const rft__cuda_device *d, const rft__problem *p, const rft__cuda_row *r, char *reason) {
+/* Whether a row is out of the question at every m; why, where reason is not NULL. */
+static bool refuse_row(const rft__cuda_device *d, const rft__problem *p, const rft__cuda_row *r, char *reason) {
     const bool rounds = r->compute == RFT__CUDA_TF32 && (p->x == RFT_F32 || p->w.elem == RFT_F32);
     if (r->x != p->x || r->w != p->w.elem) {
-        snprintf(reason, RFT__CUDA_REASON, "reads x of %s and w of %s; they are %s and %s", rft__type_name(r->x),
-                 rft__type_name(r->w), rft__type_name(p->x), rft__type_name(p->w.elem));
+        rft__cuda_refuse(reason, "reads x of %s and w of %s; they are %s and %s", rft__type_name(r->x), rft__type_name(r->w),
+                         rft__type_name(p->x), rft__type_name(p->w.elem));
     } else if (r->arch == 90 ? d->facts.arch != 90 : d->facts.arch < r->arch) {
-        snprintf(reason, RFT__CUDA_REASON, "needs compute capability %d.%d; this is %d.%d", r->arch / 10, r->arch % 10,
-                 d->facts.arch / 10, d->facts.arch % 10);
+        rft__cuda_refuse(reason, "needs compute capability %d.%d; this is %d.%d", r->arch / 10, r->arch % 10, d->facts.arch / 10,
+                         d->facts.arch % 10);
     } else if (p->compute == RFT_COMPUTE_F32 && r->compute != RFT__CUDA_F32) {
-        snprintf(reason, RFT__CUDA_REASON, "multiplies in %s; RFT_COMPUTE_F32 asks for f32", compute_name(r->compute));
+        rft__cuda_refuse(reason, "multiplies in %s; RFT_COMPUTE_F32 asks for f32", compute_name(r->compute));
     } else if (rounds && p->compute != RFT_COMPUTE_TF32) {
-        snprintf(reason, RFT__CUDA_REASON, "rounds f32 operands to tf32, which only RFT_COMPUTE_TF32 allows");
+        rft__cuda_refuse(reason, "rounds f32 operands to tf32, which only RFT_COMPUTE_TF32 allows");
     } else if (!multiplies(p) && r->family != &rft__cuda_gemm_simt) {
-        snprintf(reason, RFT__CUDA_REASON, "multiplies; there is nothing to multiply");
+        rft__cuda_refuse(reason, "multiplies; there is nothing to multiply");
     } else if (p->batch_invariant && !r->family->any_m) {
-        snprintf(reason, RFT__CUDA_REASON, "sums differently at other m; RFT_BATCH_INVARIANT forbids that");
+        rft__cuda_refuse(reason, "sums differently at other m; RFT_BATCH_INVARIANT forbids that");
+    } else {
+        return false;
     }
+    return true;
 }
 
 /* Arguments that a plan must reckon with: those that suit everything but for what is known of a view's strides, or, with
@@ -65,71 +70,103 @@ static rft__cuda_args expected_args(const rft__problem *p, bool any) {
     return a;
 }
 
-static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, bool any) {
-    const rft__cuda_args a = expected_args(p, any);
-    return c->row->family->unsuited != NULL ? c->row->family->unsuited(p, c, &a) : NULL;
+static const char *unsuited(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *expected) {
+    return c->row->family->unsuited != NULL ? c->row->family->unsuited(p, c, expected) : NULL;
 }
 
-static const char *refuse_config(const rft__cuda_device *d, const rft__problem *p, const rft__cuda_config *c, bool any) {
-    if (c->cluster > d->facts.sms) {
-        return "has clusters of more blocks than there are multiprocessors";
-    }
-    if (p->batch_invariant && c->m != 0) {
-        return "has its rows compiled in; RFT_BATCH_INVARIANT asks for one kernel at every m";
-    }
-    return unsuited(p, c, any);
-}
+/* ---- the search at one m ---- */
 
-static void take_best(const rft__cuda_device *d, const rft__problem *p, int64_t m, bool any, const rft__cuda_row *r,
-                      rft__cuda_candidate *c) {
-    rft__cuda_config list[RFT__CUDA_CONFIGS];
-    const char *why = "has no config for this shape";
-    const int n = r->family->configs(&d->facts, p, m, r, list, c->reason);
-    c->seconds = -1.0;
-    for (int i = 0; i < n; i++) {
-        const char *const bad = refuse_config(d, p, &list[i], any);
-        const double seconds = bad == NULL ? r->family->seconds(&d->facts, p, m, &list[i]) : -1.0;
-        why = bad != NULL ? bad : why;
-        if (seconds >= 0.0 && (c->seconds < 0.0 || seconds < c->seconds)) {
-            c->seconds = seconds;
-            c->config = list[i];
+typedef struct search {
+    const rft__cuda_device *d;
+    const rft__problem *p;
+    bool any; /* only configs that take every pointer and stride, and have no rows compiled in */
+    rft__cuda_args expected;
+    int n;
+    const rft__cuda_row *row[MAX_ROWS]; /* those that are not refused at every m */
+} search;
+
+static bool is_named(const rft__cuda_row *r, const char *forced) { return forced == NULL || strcmp(forced, r->name) == 0; }
+
+static search search_of(const rft__cuda_device *d, const rft__problem *p, const char *forced, bool any) {
+    search s = {.d = d, .p = p, .any = any, .expected = expected_args(p, any)};
+    for (int i = 0; i < rft__cuda_row_count && s.n < MAX_ROWS; i++) {
+        const rft__cuda_row *const r = &rft__cuda_rows[i];
+        if (is_named(r, forced) && !refuse_row(d, p, r, NULL)) {
+            s.row[s.n++] = r;
         }
     }
-    if (c->seconds >= 0.0) {
-        c->reason[0] = '\0';
-    } else if (c->reason[0] == '\0') {
-        snprintf(c->reason, RFT__CUDA_REASON, "%s", why);
-    }
+    return s;
 }
 
-int rft__cuda_judge(const rft__cuda_device *d, const rft__problem *p, const char *forced, int64_t m, bool any,
-                    rft__cuda_candidate *list, int cap) {
+static const char *refuse_config(const search *s, const rft__cuda_config *c) {
+    if (c->cluster > s->d->facts.sms) {
+        return "has clusters of more blocks than there are multiprocessors";
+    }
+    if (s->p->batch_invariant && c->m != 0) {
+        return "has its rows compiled in; RFT_BATCH_INVARIANT asks for one kernel at every m";
+    }
+    return unsuited(s->p, c, &s->expected);
+}
+
+/* The row's cheapest config and its seconds; negative where it has none, and why, where reason is not NULL. */
+static double take_best(const search *s, const rft__cuda_row *r, int64_t m, rft__cuda_config *best, char *reason) {
+    rft__cuda_config list[RFT__CUDA_CONFIGS];
+    const rft__cuda_facts *const f = &s->d->facts;
+    const char *why = NULL;
+    const int n = r->family->configs(f, s->p, m, r, list, reason);
+    double least = -1.0;
+    for (int i = 0; i < n; i++) {
+        const char *const bad = refuse_config(s, &list[i]);
+        const double seconds = bad == NULL ? r->family->seconds(f, s->p, m, &list[i]) : -1.0;
+        why = bad != NULL ? bad : why;
+        if (seconds >= 0.0 && (least < 0.0 || seconds < least)) {
+            least = seconds;
+            *best = list[i];
+        }
+    }
+    if (least < 0.0 && why != NULL) {
+        rft__cuda_refuse(reason, "%s", why);
+    }
+    return least;
+}
+
+/* The cheapest config of all rows; its seconds, negative where there is none. */
+static double cheapest(const search *s, int64_t m, rft__cuda_config *best) {
+    double least = -1.0;
+    for (int i = 0; i < s->n; i++) {
+        rft__cuda_config one;
+        const double seconds = take_best(s, s->row[i], m, &one, NULL);
+        if (seconds >= 0.0 && (least < 0.0 || seconds < least) && (!s->any || one.m == 0)) {
+            least = seconds;
+            *best = one;
+        }
+    }
+    return least;
+}
+
+int rft__cuda_judge(const rft__cuda_device *d, const rft__problem *p, const char *forced, int64_t m, rft__cuda_candidate *list,
+                    int cap) {
+    const search s = search_of(d, p, forced, false);
     int n = 0;
     for (int i = 0; i < rft__cuda_row_count && n < cap; i++) {
         const rft__cuda_row *const r = &rft__cuda_rows[i];
-        if (forced != NULL && strcmp(forced, r->name) != 0) {
-            continue;
-        }
-        rft__cuda_candidate *const c = &list[n++];
-        *c = (rft__cuda_candidate){.config = {.row = r}};
-        refuse_types(d, p, r, c->reason);
-        if (c->reason[0] == '\0') {
-            take_best(d, p, m, any, r, c);
+        if (is_named(r, forced)) {
+            rft__cuda_candidate *const c = &list[n++];
+            *c = (rft__cuda_candidate){.config = {.row = r}, .seconds = -1.0};
+            c->seconds = refuse_row(d, p, r, c->reason) ? -1.0 : take_best(&s, r, m, &c->config, c->reason);
         }
     }
     return n;
 }
 
-/* any_m: of those alone that have no rows compiled in. NULL: there is none. */
-static const rft__cuda_candidate *cheapest(const rft__cuda_candidate *list, int n, bool any_m) {
-    const rft__cuda_candidate *best = NULL;
-    for (int i = 0; i < n; i++) {
-        const bool serves = list[i].reason[0] == '\0' && (!any_m || list[i].config.m == 0);
-        if (serves && (best == NULL || list[i].seconds < best->seconds)) {
-            best = &list[i];
-        }
+int rft__cuda_refuse(char *reason, const char *format, ...) {
+    if (reason != NULL) {
+        va_list values;
+        va_start(values, format);
+        vsnprintf(reason, RFT__CUDA_REASON, format, values);
+        va_end(values);
     }
-    return best;
+    return 0;
 }
 
 /* ---- the table ---- */
@@ -140,10 +177,9 @@ static bool same_config(const rft__cuda_config *a, const rft__cuda_config *b) {
 }
 
 /* Whether a config of an earlier range is still one of its row's at m. */
-static bool still_serves(const rft__cuda_device *d, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
+static bool still_serves(const search *s, int64_t m, const rft__cuda_config *c) {
     rft__cuda_config list[RFT__CUDA_CONFIGS];
-    char reason[RFT__CUDA_REASON] = "";
-    const int n = c->m != 0 && c->m != m ? 0 : c->row->family->configs(&d->facts, p, m, c->row, list, reason);
+    const int n = c->m != 0 && c->m != m ? 0 : c->row->family->configs(&s->d->facts, s->p, m, c->row, list, NULL);
     for (int i = 0; i < n; i++) {
         if (same_config(&list[i], c)) {
             return true;
@@ -171,28 +207,33 @@ static void add_range(rft__cuda_choice *c, int64_t end, const rft__cuda_config *
     c->range[c->n_range++] = (rft__cuda_range){end, {*config, NULL}};
 }
 
-static rft_status no_kernel(const char *forced, const rft__cuda_candidate *list, int n, rft_error *err) {
+static rft_status no_kernel(const rft__cuda_choice *c, const char *forced, int64_t m, rft_error *err) {
+    rft__cuda_candidate first;
+    const int n = rft__cuda_judge(c->device, &c->p, forced, m, &first, 1);
     RFT_FAIL(err, n == 0 ? RFT_E_ARG : RFT_E_UNSUPPORTED, "kernel %s %s", forced != NULL ? forced : "(any)",
-             n == 0 ? "is no row of the CUDA kernels" : list[0].reason);
+             n == 0 ? "is no row of the CUDA kernels" : first.reason);
+}
+
+/* At m that of the range before, if it costs little more, else the cheapest. False: no row serves. */
+static bool config_at(const search *s, const rft__cuda_choice *c, int64_t m, rft__cuda_config *config) {
+    const rft__cuda_config *const last = c->n_range > 0 ? &c->range[c->n_range - 1].pick.config : NULL;
+    const double least = cheapest(s, m, config);
+    if (least >= 0.0 && last != NULL && still_serves(s, m, last) &&
+        last->row->family->seconds(&s->d->facts, s->p, m, last) * 100.0 <= least * KEEP_PERCENT) {
+        *config = *last;
+    }
+    return least >= 0.0;
 }
 
 static rft_status fill_ranges(rft__cuda_choice *c, const char *forced, rft_error *err) {
-    rft__cuda_candidate list[MAX_ROWS];
+    const search s = search_of(c->device, &c->p, forced, false);
     for (int64_t m = c->p.m_min; m <= c->p.m_max;) {
         const int64_t end = range_end(&c->p, m), judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(end, 1);
-        const int n = rft__cuda_judge(c->device, &c->p, forced, judged, false, list, MAX_ROWS);
-        const rft__cuda_candidate *const best = cheapest(list, n, false);
-        if (best == NULL) {
-            return no_kernel(forced, list, n, err);
+        rft__cuda_config config;
+        if (!config_at(&s, c, judged, &config)) {
+            return no_kernel(c, forced, judged, err);
         }
-        const rft__cuda_config *const last = c->n_range > 0 ? &c->range[c->n_range - 1].pick.config : NULL;
-        const rft__cuda_config *config = &best->config;
-        if (last != NULL && still_serves(c->device, &c->p, judged, last)) {
-            const double seconds = last->row->family->seconds(&c->device->facts, &c->p, judged, last);
-            config = seconds * 100.0 <= best->seconds * KEEP_PERCENT ? last : config;
-        }
-        const rft__cuda_config copy = *config;
-        add_range(c, end, &copy);
+        add_range(c, end, &config);
         m = end + 1;
     }
     return RFT_OK;
@@ -200,21 +241,13 @@ static rft_status fill_ranges(rft__cuda_choice *c, const char *forced, rft_error
 
 /* A config for operands that some range's kernel does not take. A forced kernel has none: such operands are then an error. */
 static void fill_any(rft__cuda_choice *c, const char *forced) {
+    const search s = search_of(c->device, &c->p, forced, true);
+    const int64_t judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(c->p.m_max, 1);
     bool needed = false;
     for (int i = 0; i < c->n_range; i++) {
-        needed = needed || unsuited(&c->p, &c->range[i].pick.config, true) != NULL;
+        needed = needed || unsuited(&c->p, &c->range[i].pick.config, &s.expected) != NULL;
     }
-    if (!needed) {
-        return;
-    }
-    rft__cuda_candidate list[MAX_ROWS];
-    const int64_t judged = c->p.batch_invariant ? RFT__CUDA_INVARIANT_M : rft__max(c->p.m_max, 1);
-    const int n = rft__cuda_judge(c->device, &c->p, forced, judged, true, list, MAX_ROWS);
-    const rft__cuda_candidate *const best = cheapest(list, n, true);
-    if (best != NULL) {
-        c->has_any = true;
-        c->any.config = best->config;
-    }
+    c->has_any = needed && cheapest(&s, judged, &c->any.config) >= 0.0;
 }
 
 static size_t workspace_at(const rft__cuda_choice *c, const rft__cuda_pick *pick, int64_t m) {

@@ -71,6 +71,9 @@ typedef struct rft__cuda_wanted {
 rft_status rft__cuda_kernels_get(rft__cuda_device *d, const rft__cuda_wanted *wanted, uint32_t count, rft__cuda_kernel **out,
                                  rft_error *err);
 void rft__cuda_kernel_drop(rft__cuda_device *d, rft__cuda_kernel *kernel);
+/* Enqueues one. dependent: it may begin while the one before it on the stream drains, and waits for it by itself. */
+rft_status rft__cuda_enqueue(const rft__cuda_device *d, const rft__cuda_kernel *kernel, const rft__cuda_launch *l, bool dependent,
+                             void **parameters, CUstream stream, const char *what, rft_error *err);
 
 /* The rows of kernels_cuda.def. */
 extern const rft__cuda_row rft__cuda_rows[];

@@ -53,7 +53,7 @@ void rft__cuda_explain(const rft__choice *choice, int64_t m, rft__text *t) {
     rft__cuda_candidate list[MAX_ROWS];
     add_taken(c, pick, m, t);
     const char *const forced = c->forced ? pick->config.row->name : NULL;
-    const int n = rft__cuda_judge(c->device, &c->p, forced, rft__max(m, 1), false, list, MAX_ROWS);
+    const int n = rft__cuda_judge(c->device, &c->p, forced, rft__max(m, 1), list, MAX_ROWS);
     for (int refused = 0; refused < 2; refused++) {
         for (int i = 0; i < n; i++) {
             const rft__cuda_candidate *const one = &list[i];

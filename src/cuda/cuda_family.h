@@ -60,13 +60,16 @@ typedef struct rft__cuda_map_spec { /* arguments of cuTensorMapEncodeTiled; rank
 
 enum { RFT__CUDA_CONFIGS = 16, RFT__CUDA_REASON = 120 };
 
+/* Writes why a row does not serve into reason, of RFT__CUDA_REASON bytes; NULL: nobody asks. Returns 0, so many configs. */
+__attribute__((format(printf, 2, 3))) int rft__cuda_refuse(char *reason, const char *format, ...);
+
 struct rft__cuda_family {
     const char *name;   /* entry point of the text as well */
     const char *source; /* "gemv.cu" */
-    /* The configs with which row may serve p at m, at most RFT__CUDA_CONFIGS; 0: none, and why. Types, architecture, compute
-     * and alpha = 0 were checked by the caller. */
+    /* The configs with which row may serve p at m, at most RFT__CUDA_CONFIGS; 0: none, and why, where reason is not NULL.
+     * Types, architecture, compute and alpha = 0 were checked by the caller. */
     int (*configs)(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]);
+                   char *reason);
     /* Estimated seconds of one run with cold weights, launch left out. */
     double (*seconds)(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c);
     /* Adds the family's own macros to config.h, a #define a line; NULL: it has none. */

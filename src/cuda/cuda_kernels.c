@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda_kernels.c - the kernels that a device has loaded: one a text, shared by all plans that need it. Called by cuda_choose.c,
- * cuda_weight.c and src/probe.
+ * cuda_kernels.c - the kernels that a device has loaded: one a text, shared by all plans that need it; and the launch of one.
+ * Called by cuda_choose.c, cuda_run.c, cuda_weight.c and src/probe.
  * Invariant: a kernel in the list has a user; the lock is not held while anything compiles.
  */
 #include "base/hash.h"
@@ -120,13 +120,16 @@ static bool repeats(const rft__cuda_wanted *wanted, const uint32_t *missing, uin
     return j < n;
 }
 
-/* Fills in what is loaded already and lists the rest, each text once. */
+/* Fills in what is loaded already and lists the rest, each text once. hash: of each text, filled in as well. */
 static uint32_t find_loaded(rft__cuda_device *d, const rft__cuda_wanted *wanted, uint32_t count, rft__cuda_kernel **out,
-                            rft__jit_request *requests, uint32_t *missing) {
+                            uint64_t *hash, rft__jit_request *requests, uint32_t *missing) {
     uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        hash[i] = hash_of(&wanted[i]);
+    }
     pthread_mutex_lock(&d->lock);
     for (uint32_t i = 0; i < count; i++) {
-        out[i] = take(d, &wanted[i], hash_of(&wanted[i]));
+        out[i] = take(d, &wanted[i], hash[i]);
         if (out[i] == NULL && !repeats(wanted, missing, n, i)) {
             requests[n] = (rft__jit_request){.source = wanted[i].family->source,
                                              .entry = wanted[i].family->name,
@@ -139,14 +142,14 @@ static uint32_t find_loaded(rft__cuda_device *d, const rft__cuda_wanted *wanted,
     return n;
 }
 
-static rft_status load_missing(rft__cuda_device *d, const rft__cuda_wanted *wanted, const uint32_t *missing, uint32_t n,
-                               rft__cubin *cubins, rft__cuda_kernel **out, rft_error *err) {
+static rft_status load_missing(rft__cuda_device *d, const rft__cuda_wanted *wanted, const uint64_t *hash, const uint32_t *missing,
+                               uint32_t n, rft__cubin *cubins, rft__cuda_kernel **out, rft_error *err) {
     rft_status status = RFT_OK;
     for (uint32_t i = 0; i < n; i++) {
         const rft__cuda_wanted *const w = &wanted[missing[i]];
         rft__cuda_kernel *fresh = NULL;
         if (status == RFT_OK && d->driver != NULL) {
-            status = make(d, w, hash_of(w), &cubins[i], &fresh, err);
+            status = make(d, w, hash[missing[i]], &cubins[i], &fresh, err);
         }
         out[missing[i]] = fresh != NULL ? add(d, w, fresh) : NULL;
         rft__cubin_release(d->jit, &cubins[i]);
@@ -158,15 +161,16 @@ rft_status rft__cuda_kernels_get(rft__cuda_device *d, const rft__cuda_wanted *wa
                                  rft_error *err) {
     rft__jit_request requests[RFT_JIT_MAX];
     rft__cubin cubins[RFT_JIT_MAX];
+    uint64_t hash[RFT_JIT_MAX];
     uint32_t missing[RFT_JIT_MAX];
-    const uint32_t n = find_loaded(d, wanted, count, out, requests, missing);
+    const uint32_t n = find_loaded(d, wanted, count, out, hash, requests, missing);
     rft_status status = n == 0 ? RFT_OK : rft__jit_get(d->jit, requests, n, cubins, err);
     if (status == RFT_OK && n != 0) {
-        status = load_missing(d, wanted, missing, n, cubins, out, err);
+        status = load_missing(d, wanted, hash, missing, n, cubins, out, err);
     }
     pthread_mutex_lock(&d->lock);
     for (uint32_t i = 0; i < count && status == RFT_OK; i++) { /* the repetitions */
-        out[i] = out[i] != NULL ? out[i] : take(d, &wanted[i], hash_of(&wanted[i]));
+        out[i] = out[i] != NULL ? out[i] : take(d, &wanted[i], hash[i]);
     }
     pthread_mutex_unlock(&d->lock);
     for (uint32_t i = 0; i < count && status != RFT_OK; i++) {
@@ -191,4 +195,28 @@ void rft__cuda_kernel_drop(rft__cuda_device *d, rft__cuda_kernel *kernel) {
     if (last) {
         destroy(d, kernel);
     }
+}
+
+rft_status rft__cuda_enqueue(const rft__cuda_device *d, const rft__cuda_kernel *kernel, const rft__cuda_launch *l, bool dependent,
+                             void **parameters, CUstream stream, const char *what, rft_error *err) {
+    CUlaunchAttribute attribute[2];
+    unsigned n = 0;
+    if (dependent) {
+        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                             .value.programmaticStreamSerializationAllowed = 1};
+    }
+    if (l->cluster > 1) {
+        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {l->cluster, 1, 1}};
+    }
+    const CUlaunchConfig config = {.gridDimX = l->grid[0],
+                                   .gridDimY = l->grid[1],
+                                   .gridDimZ = l->grid[2],
+                                   .blockDimX = l->block,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .sharedMemBytes = l->shared,
+                                   .hStream = stream,
+                                   .attrs = attribute,
+                                   .numAttrs = n};
+    return rft__driver_check(d->driver->cuLaunchKernelEx(&config, kernel->function, parameters, NULL), what, err);
 }

@@ -87,32 +87,6 @@ static rft_status encode_all(const rft__driver *driver, const rft__problem *p, c
 
 /* ---- launch ---- */
 
-/* Dependent launch: the kernel may begin while the one before it on the stream drains, and waits for it by itself. */
-static rft_status launch(const rft__cuda_device *d, const rft__cuda_pick *pick, const rft__cuda_launch *l, void **parameters,
-                         CUstream stream, rft_error *err) {
-    CUlaunchAttribute attribute[2];
-    unsigned n = 0;
-    if (d->facts.arch >= 90) {
-        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                             .value.programmaticStreamSerializationAllowed = 1};
-    }
-    if (l->cluster > 1) {
-        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {l->cluster, 1, 1}};
-    }
-    const CUlaunchConfig config = {.gridDimX = l->grid[0],
-                                   .gridDimY = l->grid[1],
-                                   .gridDimZ = l->grid[2],
-                                   .blockDimX = l->block,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .sharedMemBytes = l->shared,
-                                   .hStream = stream,
-                                   .attrs = attribute,
-                                   .numAttrs = n};
-    return rft__driver_check(d->driver->cuLaunchKernelEx(&config, pick->kernel->function, parameters, NULL),
-                             pick->config.row->name, err);
-}
-
 /* A run whose pointers or strides its kernel does not take goes to the plan's kernel for any: said once, forbidden by strict. */
 static rft_status take_any(const rft__cuda_device *d, const rft__cuda_choice *c, const char *kernel, const char *why,
                            rft_error *err) {
@@ -156,7 +130,8 @@ static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_er
         RFT_TRY(encode_all(d->driver, &c->p, &pick->config, &args, map, err));
     }
     void *parameters[] = {&args, &map[0], &map[1], &map[2], &map[3], &map[4]};
-    return launch(d, pick, &l, parameters, run->args->stream, err);
+    const bool dependent = d->facts.arch >= 90;
+    return rft__cuda_enqueue(d, pick->kernel, &l, dependent, parameters, run->args->stream, pick->config.row->name, err);
 }
 
 rft_status rft__cuda_run(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err) {

@@ -14,6 +14,7 @@
 
 typedef struct rft__cuda_text {
     const char *name, *text; /* text ends in '\0' */
+    const char *digest;      /* of the text, for the cache's key; NULL: none was made ahead */
 } rft__cuda_text;
 
 typedef struct rft__cuda_source {

@@ -26,14 +26,8 @@ static rft_status launch(const rft__cuda_device *d, const rft__cuda_kernel *kern
                          CUstream stream, rft_error *err) {
     rft__pack_args args = job->args;
     void *parameters[] = {&args};
-    const CUlaunchConfig config = {.gridDimX = job->blocks,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = RFT_PACK_THREADS,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .hStream = stream};
-    RFT_TRY(rft__driver_check(d->driver->cuLaunchKernelEx(&config, kernel->function, parameters, NULL), "packing a weight", err));
+    const rft__cuda_launch l = {.grid = {job->blocks, 1, 1}, .block = RFT_PACK_THREADS, .cluster = 1};
+    RFT_TRY(rft__cuda_enqueue(d, kernel, &l, false, parameters, stream, "packing a weight", err));
     return rft__driver_check(d->driver->cuStreamSynchronize(stream), "packing a weight", err);
 }
 

@@ -6,7 +6,6 @@
  */
 #include "cuda/gemm_common.h"
 
-#include <stdio.h>
 
 enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn */
 enum {
@@ -92,18 +91,16 @@ static int blocks_of(const rft__cuda_facts *f, const rft__cuda_config *c) {
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]) {
+                   char *reason) {
     const rft__cuda_config ring = ring_of(f, p, m, row);
     const int size = rft__cuda_size(p->x);
     int n = 0;
     if (ring.stages < 2) {
-        snprintf(reason, RFT__CUDA_REASON, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, 1),
+        return rft__cuda_refuse(reason, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, 1),
                  f->shared_block);
-        return 0;
     }
     if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
-        snprintf(reason, RFT__CUDA_REASON, "its warps of 64 x 64 have no registers for f32 along M or N");
-        return 0;
+        return rft__cuda_refuse(reason, "its warps of 64 x 64 have no registers for f32 along M or N");
     }
     for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {

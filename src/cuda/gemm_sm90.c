@@ -10,7 +10,6 @@
 #include "cuda/gemm_common.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { SHARE, PING_PONG, TAIL, STAGED /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
@@ -206,13 +205,12 @@ static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft_
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]) {
+                   char *reason) {
     static const int splits[] = {2, 3, 4, 6, 8};
     const char *const why = refuse(p, m, row);
     int n = 0;
     if (why != NULL) {
-        snprintf(reason, RFT__CUDA_REASON, "%s", why);
-        return 0;
+        return rft__cuda_refuse(reason, "%s", why);
     }
     for (int share = SHARE_NOTHING; share <= SHARE_BOTH; share++) {
         for (int turns = 0; turns < 2 - (share == SHARE_BOTH); turns++) {
@@ -224,10 +222,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
         add(f, p, m, (rft__cuda_config){.row = row, .split = splits[i], .cluster = splits[i]}, out, &n);
     }
-    if (n == 0) {
-        snprintf(reason, RFT__CUDA_REASON, "%s", "boxes of 64 rows and halves of a gated unit do not divide its tile");
-    }
-    return n;
+    return n > 0 ? n : rft__cuda_refuse(reason, "boxes of 64 rows and halves of a gated unit do not divide its tile");
 }
 
 /* ---- cost: fitted to 484 runs on an H200, graph launches back to back with weights from memory, a peer between them ----

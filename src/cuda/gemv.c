@@ -11,7 +11,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 
 enum { ROWS, LINES, FEED, X_VECTORS }; /* option[] */
 enum { FEED_ELEMENT, FEED_ASYNC, FEED_BULK };
@@ -129,10 +128,9 @@ static void add_any_x(list *l, int m) {
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]) {
+                   char *reason) {
     if (m > MOST_M) {
-        snprintf(reason, RFT__CUDA_REASON, "takes at most %d rows of x; m = %lld", MOST_M, (long long)m);
-        return 0;
+        return rft__cuda_refuse(reason, "takes at most %d rows of x; m = %lld", MOST_M, (long long)m);
     }
     list l = {f, p, row, out, 0};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !rft__cuda_x_mn(p) && !rft__cuda_w_mn(p); i++) {

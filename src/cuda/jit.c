@@ -112,6 +112,12 @@ static void make_options(const rft__jit *jit, int arch, options *o) {
     memcpy(o->text, all, sizeof all);
 }
 
+/* The digest stands for the text: all of it would take longer to hash than a cubin to read. */
+static void add_text(rft__jit_key *key, const rft__cuda_text *t) {
+    rft__jit_key_add_text(key, t->name);
+    rft__jit_key_add_text(key, t->digest != NULL ? t->digest : t->text);
+}
+
 static rft__jit_key make_key(const rft__nvrtc *nvrtc, const job *j) {
     const int version[] = {nvrtc->major, nvrtc->minor};
     rft__jit_key key = rft__jit_key_start();
@@ -121,10 +127,9 @@ static rft__jit_key make_key(const rft__nvrtc *nvrtc, const job *j) {
     }
     rft__jit_key_add_text(&key, j->request->entry);
     rft__jit_key_add_text(&key, j->request->config);
-    rft__jit_key_add_text(&key, j->unit.source->text);
+    add_text(&key, j->unit.source);
     for (uint32_t i = 0; i < j->unit.n_includes; i++) {
-        rft__jit_key_add_text(&key, j->unit.includes[i]->name);
-        rft__jit_key_add_text(&key, j->unit.includes[i]->text);
+        add_text(&key, j->unit.includes[i]);
     }
     return key;
 }

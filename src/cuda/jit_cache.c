@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MAGIC "RFTCUBIN"
-#define VERSION 1u /* of the header */
+#define VERSION 2u /* of the header */
 #define MAX_FILE ((size_t)64 << 20)
 #define CODE_ALIGN 64
 
@@ -55,9 +55,21 @@ static bool file_path(const char *cache_dir, const rft__jit_key *key, char path[
     return length >= 0 && length < PATH_MAX;
 }
 
+/* FNV-1a by words, in an eighth of the time; the shift lets a word's high bits reach the low ones. */
+static uint64_t add_words(uint64_t sum, const char *bytes, size_t size) {
+    const size_t whole = size / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        sum = (sum ^ word) * RFT_HASH_PRIME;
+        sum ^= sum >> 32;
+    }
+    return rft__hash(sum, bytes + whole, size - whole);
+}
+
 static uint64_t checksum(header h, const void *code) {
     h.check = 0;
-    return rft__hash(rft__hash(RFT_HASH_SEED, &h, sizeof h), code, h.size);
+    return add_words(rft__hash(RFT_HASH_SEED, &h, sizeof h), code, h.size);
 }
 
 static bool is_sound(const header *h, const rft__jit_key *key, const char *code, size_t size) {

@@ -9,7 +9,6 @@
 #include "cuda/kernels/stream_layout.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { CHUNKS, SLAB, ONCE /* options */ };
 enum { MAX_STAGES = 12, LEAST_STAGES = 3, MAX_SPLIT = 8 };
@@ -119,12 +118,11 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, const rft__c
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
-                   char reason[RFT__CUDA_REASON]) {
+                   char *reason) {
     const char *const why = refuse(p, m, row);
     int n = 0;
     if (why != NULL) {
-        snprintf(reason, RFT__CUDA_REASON, "%s", why);
-        return 0;
+        return rft__cuda_refuse(reason, "%s", why);
     }
     for (int split = 1; split <= MAX_SPLIT; split++) {
         const rft__cuda_config c = config_of(f, p, row, split);
@@ -132,10 +130,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
             out[n++] = c;
         }
     }
-    if (n == 0) {
-        snprintf(reason, RFT__CUDA_REASON, "has too few registers or too little shared memory for so many tiles");
-    }
-    return n;
+    return n > 0 ? n : rft__cuda_refuse(reason, "has too few registers or too little shared memory for so many tiles");
 }
 
 /* ---- cost ---- */

@@ -92,16 +92,9 @@ static rft_status load(prober *p, const way *w, rft__cuda_kernel **kernel, rft_e
 static rft_status launch(void *user, uint32_t i, void *stream, rft_error *err) {
     probe *b = user;
     void *parameters[] = {&b->from, &b->to, &b->count, &b->passes};
-    const CUlaunchConfig config = {.gridDimX = b->grid,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = (unsigned)b->way.threads,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .hStream = stream};
+    const rft__cuda_launch l = {.grid = {b->grid, 1, 1}, .block = (unsigned)b->way.threads, .cluster = 1};
     (void)i;
-    return rft__driver_check(b->p->d->driver->cuLaunchKernelEx(&config, b->kernel->function, parameters, NULL),
-                             "launching a probe", err);
+    return rft__cuda_enqueue(b->p->d, b->kernel, &l, false, parameters, stream, "launching a probe", err);
 }
 
 static rft_status time_calls(probe *b, uint32_t calls, rft_timing *t, rft_error *err) {

@@ -18,16 +18,17 @@
 #include <cmocka.h>
 
 static const rft__cuda_text tiny_texts[] = {
-    {"tiny.cu", "#include \"tiny.cuh\"\n#include \"config.h\"\n"
-                "extern \"C\" __global__ void tiny(float *y, const float *x) {\n"
-                "    __shared__ float part[256];\n"
-                "    part[threadIdx.x] = twice(x[threadIdx.x]);\n"
-                "    __syncthreads();\n"
-                "    y[threadIdx.x] = part[255 - threadIdx.x] + SCALE;\n"
-                "}\n"},
-    {"tiny.cuh", "# include \"deep.cuh\"\nstatic inline float twice(float x) { return TWO * x; }\n"},
-    {"deep.cuh", "#define TWO 2.0f\n"},
-    {"wrong.cu", "extern \"C\" __global__ void wrong(float *y) {\n    *y = nowhere;\n}\n"},
+    {.name = "tiny.cu",
+     .text = "#include \"tiny.cuh\"\n#include \"config.h\"\n"
+             "extern \"C\" __global__ void tiny(float *y, const float *x) {\n"
+             "    __shared__ float part[256];\n"
+             "    part[threadIdx.x] = twice(x[threadIdx.x]);\n"
+             "    __syncthreads();\n"
+             "    y[threadIdx.x] = part[255 - threadIdx.x] + SCALE;\n"
+             "}\n"},
+    {.name = "tiny.cuh", .text = "# include \"deep.cuh\"\nstatic inline float twice(float x) { return TWO * x; }\n"},
+    {.name = "deep.cuh", .text = "#define TWO 2.0f\n"},
+    {.name = "wrong.cu", .text = "extern \"C\" __global__ void wrong(float *y) {\n    *y = nowhere;\n}\n"},
 };
 static const rft__cuda_source tiny_source = {tiny_texts, sizeof tiny_texts / sizeof tiny_texts[0]};
 

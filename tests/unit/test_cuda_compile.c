@@ -35,7 +35,7 @@ static rft__jit *make_finish_jit(void) {
     static rft__cuda_source source = {texts, 0};
     assert_true(rft__cuda_embedded.count < 128);
     memcpy(texts, rft__cuda_embedded.texts, rft__cuda_embedded.count * sizeof *texts);
-    texts[rft__cuda_embedded.count] = (rft__cuda_text){"finish.cu", finish};
+    texts[rft__cuda_embedded.count] = (rft__cuda_text){.name = "finish.cu", .text = finish};
     source.count = rft__cuda_embedded.count + 1;
     return make_jit(&source, NULL, (rft__log){.level = RFT_LOG_NONE});
 }

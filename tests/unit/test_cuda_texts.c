@@ -49,7 +49,7 @@ static int open_gpu(void **state) {
     (void)state;
     rft_error err = {.message = ""};
     memcpy(texts, rft__cuda_embedded.texts, rft__cuda_embedded.count * sizeof *texts);
-    texts[rft__cuda_embedded.count] = (rft__cuda_text){"differences.cu", count_text};
+    texts[rft__cuda_embedded.count] = (rft__cuda_text){.name = "differences.cu", .text = count_text};
     source.count = rft__cuda_embedded.count + 1;
     jit = make_jit(&source, NULL, (rft__log){.level = RFT_LOG_NONE});
     driver = rft__driver_get(&err);

@@ -92,7 +92,8 @@ static void includes_are_followed(void **state) {
 
 static void circular_includes_end(void **state) {
     (void)state;
-    static const rft__cuda_text texts[] = {{"a", "#include \"b\"\n#include \"a\""}, {"b", "#include\t\"a\"\n  #  include \"b"}};
+    static const rft__cuda_text texts[] = {{.name = "a", .text = "#include \"b\"\n#include \"a\""},
+                                           {.name = "b", .text = "#include\t\"a\"\n  #  include \"b"}};
     const rft__cuda_source set = {texts, 2};
     rft__cuda_unit unit;
     assert_int_equal(rft__cuda_unit_find(&set, "a", &unit, NULL), RFT_OK);
@@ -108,7 +109,7 @@ static void too_many_includes_are_refused(void **state) {
     rft__cuda_unit unit;
     for (int i = 0; i < TEXTS; i++) {
         snprintf(names[i], NAME, "text%d", i);
-        texts[i] = (rft__cuda_text){names[i], ""};
+        texts[i] = (rft__cuda_text){.name = names[i], .text = ""};
         snprintf(main_text + strlen(main_text), sizeof main_text - strlen(main_text), "#include \"text%d\"\n", i);
     }
     texts[0].text = main_text;
@@ -123,6 +124,18 @@ static void shared_texts_are_embedded(void **state) {
     assert_int_equal(rft__cuda_unit_find(&rft__cuda_embedded, "epilogue/epi_ops.def", &unit, NULL), RFT_OK);
     assert_int_equal(rft__cuda_unit_find(&rft__cuda_embedded, "format/decode/decode_scalar.h", &unit, NULL), RFT_OK);
     assert_int_equal(rft__cuda_unit_find(&rft__cuda_embedded, "cuda_args.h", &unit, NULL), RFT_OK);
+}
+
+/* The cache's key has a text's digest in place of the text. */
+static void embedded_texts_have_digests_of_their_own(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < rft__cuda_embedded.count; i++) {
+        assert_non_null(rft__cuda_embedded.texts[i].digest);
+        assert_int_equal(strlen(rft__cuda_embedded.texts[i].digest), 64);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_string_not_equal(rft__cuda_embedded.texts[i].digest, rft__cuda_embedded.texts[j].digest);
+        }
+    }
 }
 
 /* ---- code ---- */
@@ -152,8 +165,9 @@ static void each_architecture_compiles(void **state) {
 static void hopper_gets_its_own_instructions(void **state) {
     (void)state;
     need_nvrtc();
-    static const rft__cuda_text text = {"fence.cu", "extern \"C\" __global__ void fence() {\n"
-                                                    "    asm volatile(\"wgmma.fence.sync.aligned;\");\n}\n"};
+    static const rft__cuda_text text = {.name = "fence.cu",
+                                        .text = "extern \"C\" __global__ void fence() {\n"
+                                                "    asm volatile(\"wgmma.fence.sync.aligned;\");\n}\n"};
     const rft__cuda_source set = {&text, 1};
     const rft__jit_request request = {.source = "fence.cu", .entry = "fence", .config = "", .arch = 90};
     rft__jit *jit = make_jit(&set, NULL, quiet);
@@ -168,12 +182,13 @@ static void spills_are_counted(void **state) {
     (void)state;
     need_nvrtc();
     static const rft__cuda_text text = {
-        "spill.cu", "extern \"C\" __global__ void __launch_bounds__(1024) spill(float *y) {\n"
-                    "    float v[128];\n"
-                    "#pragma unroll\n    for (int i = 0; i < 128; i++) v[i] = y[i * 1024 + threadIdx.x];\n"
-                    "    __syncthreads();\n"
-                    "#pragma unroll\n"
-                    "    for (int i = 0; i < 128; i++) y[i * 1024 + 1023 - threadIdx.x] = v[i] * v[127 - i];\n}\n"};
+        .name = "spill.cu",
+        .text = "extern \"C\" __global__ void __launch_bounds__(1024) spill(float *y) {\n"
+                "    float v[128];\n"
+                "#pragma unroll\n    for (int i = 0; i < 128; i++) v[i] = y[i * 1024 + threadIdx.x];\n"
+                "    __syncthreads();\n"
+                "#pragma unroll\n"
+                "    for (int i = 0; i < 128; i++) y[i * 1024 + 1023 - threadIdx.x] = v[i] * v[127 - i];\n}\n"};
     const rft__cuda_source set = {&text, 1};
     const rft__jit_request request = {.source = "spill.cu", .entry = "spill", .config = "", .arch = 80};
     rft__jit *jit = make_jit(&set, NULL, quiet);
@@ -192,12 +207,14 @@ static void shared_texts_compile(void **state) {
     static rft__cuda_text texts[MAX_TEXTS];
     assert_true(rft__cuda_embedded.count < MAX_TEXTS);
     memcpy(texts + 1, rft__cuda_embedded.texts, rft__cuda_embedded.count * sizeof texts[0]);
-    texts[0] = (rft__cuda_text){"use.cu", "#include \"epilogue/epi_math.h\"\n"
-                                          "#include \"format/decode/decode_scalar.h\"\n"
-                                          "#include \"format/decode/decode_q.h\"\n"
-                                          "extern \"C\" __global__ void use(float *y, const unsigned char *w) {\n"
-                                          "    *y = rft__gelu(*y) + rft__silu(rft__tanh(*y)) + rft__f16_f32(rft__load_u16(w));\n"
-                                          "}\n"};
+    texts[0] = (rft__cuda_text){
+        .name = "use.cu",
+        .text = "#include \"epilogue/epi_math.h\"\n"
+                "#include \"format/decode/decode_scalar.h\"\n"
+                "#include \"format/decode/decode_q.h\"\n"
+                "extern \"C\" __global__ void use(float *y, const unsigned char *w) {\n"
+                "    *y = rft__gelu(*y) + rft__silu(rft__tanh(*y)) + rft__f16_f32(rft__load_u16(w));\n"
+                "}\n"};
     const rft__cuda_source set = {texts, rft__cuda_embedded.count + 1};
     const rft__jit_request request = {.source = "use.cu", .entry = "use", .config = "", .arch = 80};
     rft__jit *jit = make_jit(&set, NULL, quiet);
@@ -399,6 +416,7 @@ int main(void) {
         cmocka_unit_test(circular_includes_end),
         cmocka_unit_test(too_many_includes_are_refused),
         cmocka_unit_test(shared_texts_are_embedded),
+        cmocka_unit_test(embedded_texts_have_digests_of_their_own),
         cmocka_unit_test(each_architecture_compiles),
         cmocka_unit_test(hopper_gets_its_own_instructions),
         cmocka_unit_test(spills_are_counted),
