@@ -129,7 +129,7 @@ typedef enum rft_log_level {
  * library and the reverse. Start from <type>_init(); zero in a field means the default. */
 typedef struct rft_ctx_options {
     uint32_t struct_size, threads; /* 0: RFT_NUM_THREADS, else OMP_NUM_THREADS, else all cores (affinity, cgroup) */
-    uint32_t sm_limit, flags;      /* RFT_CTX_HUGE_PAGES, ... */
+    uint32_t sm_limit, flags;      /* multiprocessors of a GPU, 0: all; RFT_CTX_HUGE_PAGES, ... */
     /* Instead of an own pool: calls task(arg, i) once for each i in 0..n-1, in any order, and returns when all have returned.
      * n is at most `threads`. A serial loop is allowed. */
     void (*parallel_for)(void *user, int n, void (*task)(void *arg, int i), void *arg);

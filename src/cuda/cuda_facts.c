@@ -93,7 +93,8 @@ rft_status rft__cuda_facts_here(const rft__driver *driver, CUdevice ordinal, con
     if (a == NULL) {
         return unsupported(f->arch, err);
     }
-    f->sms = sm_limit != 0 && sm_limit < (uint32_t)f->sms ? (int)sm_limit : f->sms;
+    f->limited = sm_limit != 0 && sm_limit < (uint32_t)f->sms;
+    f->sms = f->limited ? (int)sm_limit : f->sms;
     f->read_bps = 2.0 * 1e3 * memory_kilohertz * bus / 8.0 * READ_PERCENT / 100.0;
     rates_from_clock(f, a, 1e3 * kilohertz);
     if (machine != NULL) {
@@ -110,8 +111,10 @@ rft_status rft__cuda_facts_of(const rft_machine *machine, uint32_t sms, rft__cud
         RFT_FAIL(err, RFT_E_ARG, "profile: isa \"%s\" of a GPU must be \"sm_80\" or newer", isa);
     }
     const uint32_t all = machine->counts[machine->n_counts - 1];
+    const bool limited = sms != 0 && sms < all;
     *f = (rft__cuda_facts){.arch = arch,
-                           .sms = (int)(sms != 0 && sms < all ? sms : all),
+                           .sms = (int)(limited ? sms : all),
+                           .limited = limited,
                            .shared_block = a->shared_block,
                            .shared_sm = a->shared_sm,
                            .l2 = 32 << 20,

@@ -13,6 +13,7 @@
 typedef struct rft__cuda_facts { /* of a device, present or described by a profile */
     int arch;                     /* compute capability times ten: 80, 86, 89, 90 */
     int sms;                      /* that may be used */
+    bool limited;                 /* the device has more: one block on each, as it spreads blocks before it stacks them */
     int shared_block, shared_sm;  /* bytes of shared memory that one block may ask for, and that an SM has */
     int64_t l2;                   /* bytes */
     double read_bps, l2_bps;      /* memory read and L2 bandwidth, bytes a second, all SMs */

@@ -67,10 +67,12 @@ static inline int rft__cuda_raster(const rft__cuda_row *r, rft__tiles t, int64_t
     return (int)best;
 }
 
-/* Blocks of one batch along x, batches along y; wave: blocks at a time. */
-static inline rft__cuda_launch rft__cuda_tile_launch(const rft__problem *p, const rft__cuda_row *r, rft__tiles t, int64_t blocks,
-                                                     int64_t wave) {
-    return (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, RFT__CUDA_MAX_GRID_Y), 1},
+/* Blocks of one batch along x, batches along y, no more than may run side by side where multiprocessors are limited; wave: blocks
+ * at a time. */
+static inline rft__cuda_launch rft__cuda_tile_launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_row *r,
+                                                     rft__tiles t, int64_t blocks, int64_t wave) {
+    const int64_t across = f->limited ? rft__max(f->sms / rft__max(blocks, 1), 1) : RFT__CUDA_MAX_GRID_Y;
+    return (rft__cuda_launch){.grid = {(unsigned)blocks, (unsigned)rft__min(p->batch, rft__min(across, RFT__CUDA_MAX_GRID_Y)), 1},
                               .block = 32 * (unsigned)r->warps,
                               .cluster = 1,
                               .number = {(int)t.m, (int)t.n, rft__cuda_raster(r, t, wave)}};

@@ -34,14 +34,14 @@ static int warp_n(const rft__cuda_row *r) { return r->bm <= 32 ? 32 : r->bn / (r
 static int out_bytes(const rft__cuda_row *r) { return r->warps * PART_ROWS * (warp_n(r) + PART_PAD) * (int)sizeof(float); }
 
 /* Blocks that an SM holds, by registers. */
-static int resident(const rft__cuda_row *r) {
+static int resident(const rft__cuda_facts *f, const rft__cuda_row *r) {
     const int sums = warp_m(r) * warp_n(r) / 32, registers = sums >= 128 ? 256 : sums >= 64 ? 216 : 168;
-    return 65536 / (registers * 32 * r->warps);
+    return f->limited ? 1 : 65536 / (registers * 32 * r->warps);
 }
 
 /* Those that a grid gives it. */
 static int beside(const rft__cuda_facts *f, const rft__cuda_row *r, int64_t tiles) {
-    return (int)rft__min(resident(r), rft__max(1, rft__ceil_div(tiles, f->sms)));
+    return (int)rft__min(resident(f, r), rft__max(1, rft__ceil_div(tiles, f->sms)));
 }
 
 /* Bytes of shared memory for each of `blocks` on an SM. */
@@ -68,12 +68,13 @@ static rft__cuda_config cut_to(rft__cuda_config c, int64_t k) {
 
 /* Blocks of large tiles take them in turn: the ring runs on from one to the next, whose loads hide the way out of the last. That
  * needs room for the sums beside three stages. A ring that fills an SM also keeps blocks of the next kernel from joining those of
- * a small grid in pairs, which would take twice the time. */
+ * a small grid in pairs, which would take twice the time. Where SMs are limited, blocks of all tiles take turns, or there would
+ * be too many. */
 static rft__cuda_config ring_of(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *r) {
     const int bytes = room(f, beside(f, r, rft__cuda_tiles(p, r, m).count));
     rft__cuda_config c = ring_in(r, bytes - out_bytes(r));
     c.option[TURNS] = 1;
-    if (r->bm * r->bn < LARGE || c.stages < FEW_STAGES) {
+    if (!f->limited && (r->bm * r->bn < LARGE || c.stages < FEW_STAGES)) {
         c = ring_in(r, bytes);
         c = c.stages >= FEW_STAGES ? c : ring_in(r, f->shared_block);
     }
@@ -87,7 +88,7 @@ static int64_t shared_of(const rft__cuda_config *c) {
 
 /* Blocks of a config that an SM holds. */
 static int blocks_of(const rft__cuda_facts *f, const rft__cuda_config *c) {
-    return (int)rft__max(1, rft__min(resident(c->row), f->shared_sm / (shared_of(c) + SYSTEM_SHARED)));
+    return (int)rft__max(1, rft__min(resident(f, c->row), f->shared_sm / (shared_of(c) + SYSTEM_SHARED)));
 }
 
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
@@ -96,8 +97,9 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     const int size = rft__cuda_size(p->x);
     int n = 0;
     if (ring.stages < 2) {
-        return rft__cuda_refuse(reason, "two stages take %d bytes of shared memory; a block has %d", 2 * stage_bytes(row, 1),
-                 f->shared_block);
+        return rft__cuda_refuse(reason, "two stages%s take %d bytes of shared memory; a block has %d",
+                                f->limited ? " and its sums" : "",
+                                2 * stage_bytes(row, 1) + (f->limited ? out_bytes(row) : 0), f->shared_block);
     }
     if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
         return rft__cuda_refuse(reason, "its warps of 64 x 64 have no registers for f32 along M or N");
@@ -146,7 +148,7 @@ static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__c
     const rft__tiles t = rft__cuda_tiles(p, r, m);
     const int64_t tiles = t.m * t.n;
     const int64_t blocks = c->option[TURNS] ? rft__min(tiles, (int64_t)f->sms * blocks_of(f, c)) : tiles;
-    *l = rft__cuda_tile_launch(p, r, t, blocks, (int64_t)f->sms * resident(r));
+    *l = rft__cuda_tile_launch(f, p, r, t, blocks, (int64_t)f->sms * resident(f, r));
     l->shared = (unsigned)shared_of(c);
 }
 

@@ -150,12 +150,12 @@ static int64_t units_of(const rft__problem *p, const rft__cuda_config *c) {
 }
 
 /* Blocks on an SM: one with a ring, whose successor takes the other half; else as many as keep memory busy. */
-static int resident(const rft__problem *p, const rft__cuda_config *c) {
-    return rft__cuda_w_mn(p) ? 8 : c->option[FEED] >= FEED_ASYNC ? 1 : 2;
+static int resident(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
+    return f->limited ? 1 : rft__cuda_w_mn(p) ? 8 : c->option[FEED] >= FEED_ASYNC ? 1 : 2;
 }
 
 static int64_t blocks_of(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
-    return rft__min((int64_t)f->sms * resident(p, c), units_of(p, c) * p->batch);
+    return rft__min((int64_t)f->sms * resident(f, p, c), units_of(p, c) * p->batch);
 }
 
 static void launch(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l) {

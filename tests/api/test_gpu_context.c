@@ -166,6 +166,7 @@ static void test_sm_limit(void **state) {
         for (int j = 0; j < 4 && limits[i] < (uint32_t)whole.sms; j++) {
             gpu_watch(0, "sm_limit=%u m=%lld", limits[i], (long long)rows[j]);
             use(ctx, RFT_BF16, rows[j]);
+            use(ctx, RFT_F32, rows[j]); /* FMA tiles by blocks that take them in turn */
         }
         rft_ctx_free(ctx);
     }

@@ -43,6 +43,7 @@ typedef struct product { /* what a test asks for */
     int64_t m_max; /* of the plan, where more than m */
     int pad;       /* elements between rows beyond their length */
     int offset;    /* elements by which x and w are off their alignment */
+    int limit;     /* of multiprocessors; 0: none */
 } product;
 
 static const char emulate_headers[] = "#define RFT_KERNEL_NAME %s\n"
@@ -288,16 +289,17 @@ static void emulate_check(const product *p, const float *y, int64_t ldy, int64_t
 /* Runs p (y in f32) with the config; what: for messages. */
 __attribute__((unused)) static void emulate_product(const rft__cuda_family *f, const product *p, const rft__cuda_config *c,
                                                     const char *what) {
-    static const rft__cuda_facts facts = {.arch = 80,
-                                          .sms = 4,
-                                          .shared_block = 232448,
-                                          .shared_sm = 233472,
-                                          .l2 = 1 << 20,
-                                          .read_bps = 1e12,
-                                          .l2_bps = 2e12,
-                                          .flops_16 = 1e14,
-                                          .flops_tf32 = 5e13,
-                                          .flops_f32 = 1e13};
+    const rft__cuda_facts facts = {.arch = 80,
+                                   .sms = p->limit ? p->limit : 4,
+                                   .limited = p->limit != 0,
+                                   .shared_block = 232448,
+                                   .shared_sm = 233472,
+                                   .l2 = 1 << 20,
+                                   .read_bps = 1e12,
+                                   .l2_bps = 2e12,
+                                   .flops_16 = 1e14,
+                                   .flops_tf32 = 5e13,
+                                   .flops_f32 = 1e13};
     const rft__problem q = emulate_problem(p);
     operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
     const int64_t ldy = q.epi.n_out + 3, count = p->batch * p->m * ldy;
@@ -309,6 +311,7 @@ __attribute__((unused)) static void emulate_product(const rft__cuda_family *f, c
         y[i] = -777.0f;
     }
     f->launch(&facts, &q, c, p->m, &l);
+    assert_true(!p->limit || l.grid[0] * l.grid[1] * l.grid[2] <= (unsigned)p->limit);
     const rft__cuda_args a = emulate_args(p, &x, &w, y, ldy, &l);
     const char *rule = f->unsuited ? f->unsuited(&q, c, &a) : NULL;
     if (rule != NULL) {

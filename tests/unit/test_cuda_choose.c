@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_cuda_choose.c - which CUDA kernel serves what, judged on described GPUs: types, architectures, compute, layouts, batch
- * invariance, the table over m, the fallback for awkward operands, explanations. Needs neither a GPU nor a compiler.
+ * invariance, the table over m, the fallback for awkward operands, a limit of multiprocessors, explanations. Needs neither a GPU
+ * nor a compiler.
  */
 #include "cuda/cuda_choice.h"
 
@@ -189,8 +190,45 @@ static void names_are_unique(void **state) {
     }
 }
 
+/* Grids of all configs that this row has on a part of a GPU: no block more than multiprocessors, as it spreads them. */
+static int limited_grids(const rft__cuda_device *d, const rft__cuda_row *r, const rft_linear_desc *desc, int64_t m) {
+    rft__problem p;
+    rft__cuda_config list[RFT__CUDA_CONFIGS];
+    assert_int_equal(rft__problem_make(&p, desc, NULL), RFT_OK);
+    const int n = r->family->configs(&d->facts, &p, m, r, list, NULL);
+    for (int i = 0; i < n; i++) {
+        rft__cuda_launch l = {.cluster = 1};
+        r->family->launch(&d->facts, &p, &list[i], m, &l);
+        const int64_t blocks = (int64_t)l.grid[0] * l.grid[1] * l.grid[2];
+        if (blocks == 0 || (blocks > d->facts.sms && list[i].cluster <= d->facts.sms)) {
+            fail_msg("%s at m=%lld: %lld blocks on %d multiprocessors", r->name, (long long)m, (long long)blocks, d->facts.sms);
+        }
+    }
+    return n;
+}
+
+static void no_row_starts_more_blocks_than_a_limit(void **state) {
+    (void)state;
+    static const int limits[] = {1, 7, 66, 131};
+    static const int64_t ms[] = {1, 8, 64, 128, 1000, 8192};
+    for (int i = 0; i < rft__cuda_row_count; i++) {
+        const rft__cuda_row *const r = &rft__cuda_rows[i];
+        int served = 0;
+        for (int j = 0; j < 24; j++) {
+            rft__cuda_device d = gpu(r->arch);
+            rft_linear_desc desc = layer(r->x, r->w, 4096, 4096, 8192);
+            desc.compute = r->compute == RFT__CUDA_TF32 ? RFT_COMPUTE_TF32 : RFT_COMPUTE_AUTO;
+            desc.batch = 1 + j / 4 % 3;
+            d.facts.sms = limits[j % 4], d.facts.limited = true;
+            served += limited_grids(&d, r, &desc, ms[j / 4]);
+        }
+        assert_true(served > 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_row_starts_more_blocks_than_a_limit),
         cmocka_unit_test(ranges_cover_every_m),        cmocka_unit_test(architectures_decide),
         cmocka_unit_test(compute_decides),             cmocka_unit_test(nothing_to_multiply),
         cmocka_unit_test(batch_invariance_takes_one_config), cmocka_unit_test(awkward_operands_have_a_kernel),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_cuda_gemm_simt.c - the FMA GEMM: its raster visits each tile once, and its text, run on the CPU, gives exact sums at every
- * ragged edge, order, alignment and pairing of gate and up.
+ * ragged edge, order, alignment and pairing of gate and up, also by few blocks that take tiles in turn.
  */
 #include "cuda_emulate.h"
 
@@ -53,9 +53,11 @@ static const rft__cuda_facts hopper = {.arch = 90, .sms = 132, .shared_block = 2
 static void run(const rft__cuda_row *r, product p, int aligned) {
     rft__cuda_config c[RFT__CUDA_CONFIGS];
     char reason[RFT__CUDA_REASON];
+    rft__cuda_facts facts = hopper;
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
+    facts.limited = p.limit != 0;
     const rft__problem q = emulate_problem(&p);
-    const int n = rft__cuda_gemm_simt.configs(&hopper, &q, p.m, r, c, reason);
+    const int n = rft__cuda_gemm_simt.configs(&facts, &q, p.m, r, c, reason);
     int i = 0;
     while (i < n && c[i].option[0] != aligned) {
         i++;
@@ -90,6 +92,16 @@ static void every_order_and_edge(void **state) {
     }
 }
 
+/* 12 tiles a batch. */
+static void few_blocks_take_tiles_in_turn(void **state) {
+    (void)state;
+    need_compiler();
+    run(&rows[2], (product){.m = 130, .n = 250, .k = 70, .batch = 1, .limit = 5}, 1);
+    run(&rows[3], (product){.m = 70, .n = 250, .k = 40, .batch = 3, .limit = 29}, 1);
+    run(&rows[3], (product){.m = 70, .n = 250, .k = 40, .batch = 2, .pad = 1, .offset = 1, .limit = 1}, 0);
+    run(&rows[4], (product){.m = 33, .n = 250, .k = 67, .batch = 2, .glu = RFT__GLU_HALVES, .limit = 7}, 1);
+}
+
 static void no_k_is_zero(void **state) {
     (void)state;
     need_compiler();
@@ -101,6 +113,7 @@ int main(void) {
         cmocka_unit_test(raster_visits_each_tile_once),
         cmocka_unit_test(halves_pair_gate_and_up),
         cmocka_unit_test(every_order_and_edge),
+        cmocka_unit_test(few_blocks_take_tiles_in_turn),
         cmocka_unit_test(no_k_is_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

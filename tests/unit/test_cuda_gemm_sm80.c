@@ -249,6 +249,26 @@ static void blocks_take_tiles_in_turn(void **state) {
     run_turns(&rows[ROWS - 2], (product){.m = 129, .n = 3 * 256 - 40, .k = 131, .batch = 1}, 16, 1);
 }
 
+/* As a device of which a part may be used would run them: no more blocks than that, of any row, and of batches too. */
+static void few_blocks_take_all_tiles(void **state) {
+    (void)state;
+    need_compiler();
+    static const int row[] = {1, 6, ROWS - 2}, limit[] = {3, 5, 2};
+    for (int i = 0; i < 3; i++) {
+        const rft__cuda_row *const r = &rows[row[i]];
+        product p = {.m = 3 * r->bm - 1, .n = 2 * r->bn + 6, .k = 200, .batch = 2, .y = RFT_F32, .limit = limit[i]};
+        rft__cuda_facts f = devices[2];
+        rft__cuda_config c[RFT__CUDA_CONFIGS];
+        p.x = r->x, p.w = r->w;
+        f.sms = limit[i], f.limited = true;
+        const rft__problem q = emulate_problem(&p);
+        assert_int_equal(rft__cuda_gemm_sm80.configs(&f, &q, p.m, r, c, NULL), 3);
+        assert_int_equal(c[0].option[2], 1);
+        emulate_product(&rft__cuda_gemm_sm80, &p, &c[0], r->name);
+        emulate_product(&rft__cuda_gemm_sm80, &p, &c[1], r->name);
+    }
+}
+
 /* Large tiles as a device would run them, when k is less than rings are long. */
 static void little_k(void **state) {
     (void)state;
@@ -276,8 +296,8 @@ int main(void) {
         cmocka_unit_test(words_meet_all_banks),       cmocka_unit_test(lanes_read_their_fragments),
         cmocka_unit_test(gate_and_up_are_neighbours), cmocka_unit_test(configs_fit_devices),
         cmocka_unit_test(every_order_and_edge),       cmocka_unit_test(large_tiles),
-        cmocka_unit_test(blocks_take_tiles_in_turn),  cmocka_unit_test(little_k),
-        cmocka_unit_test(no_k_is_zero),
+        cmocka_unit_test(blocks_take_tiles_in_turn),  cmocka_unit_test(few_blocks_take_all_tiles),
+        cmocka_unit_test(little_k),                   cmocka_unit_test(no_k_is_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

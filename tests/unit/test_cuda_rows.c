@@ -62,9 +62,11 @@ static void add(batch *b, const rft__problem *p, const rft__cuda_config *c, int 
     }
 }
 
+/* One of them with a limit of multiprocessors, where blocks take tiles in turn. */
 static rft__cuda_facts facts_of(int arch) {
     return (rft__cuda_facts){.arch = arch,
                              .sms = 132,
+                             .limited = arch == 89,
                              .shared_block = arch == 90 ? 232448 : arch == 89 ? 101376 : 166912,
                              .shared_sm = arch == 90 ? 233472 : arch == 89 ? 102400 : 167936,
                              .l2 = 50 << 20,

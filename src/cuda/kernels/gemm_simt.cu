@@ -15,7 +15,7 @@
  * conflict, nor has the transposing store of K-contiguous quads (quads 4 k apart lie 16 banks apart). The next step is on its
  * way in registers while this one is multiplied; one barrier a step. FLOPs a step: 2 * BM * BN * BK for 4 * (BM + BN) * BK
  * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end.
- * RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load.
+ * RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load. RFT_OPTION1: 1: blocks take tiles in turn.
  * SASS of a step of 128 x 128 (sm_90): 1024 FFMA of about 1140 executed, 48 LDS.128, 4 LDG.128, 16 STS; 128 registers of sums, 48
  * of operands, 16 in flight, no spills in 255.
  * f32 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLAS: 2695):
@@ -289,18 +289,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     gemm_simt(const __grid_constant__ rft__cuda_args args) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % TEAM / 32, team = (int)threadIdx.x / TEAM;
     const int r0 = 4 * (warp % WARPS_M * LANES_M + lane % LANES_M), c0 = 4 * (warp / WARPS_M * LANES_N + lane / LANES_M);
-    const rft__tile tile = rft__tile_at((int)blockIdx.x, args.number[0], args.number[1], args.number[2]);
-    const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN;
+    int index = (int)blockIdx.x;
+    rft__tile tile = rft__tile_at(index, args.number[0], args.number[1], args.number[2]);
     rft__pdl_launch();
     rft__pdl_wait();
-    for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
-        float sum[TM][TN] = {};
-        side x, w;
-        side_open(&x, X_SIDE, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, 0);
-        side_open(&w, W_SIDE, args.w, batch * args.w_batch_stride, args.ldw, n0, args.n, RFT_GLU == 1);
-        tile_sums(sum, &x, &w, &args, r0, c0, team);
-        if (team == 0) {
-            finish(&args, batch, m0, n0, r0, c0, sum);
+    for (;;) {
+        const int m0 = tile.m * RFT_BM, n0 = tile.n * RFT_BN;
+        for (int batch = RFT_BATCHED ? (int)blockIdx.y : 0; batch < (RFT_BATCHED ? args.batch : 1); batch += (int)gridDim.y) {
+            float sum[TM][TN] = {};
+            side x, w;
+            side_open(&x, X_SIDE, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, 0);
+            side_open(&w, W_SIDE, args.w, batch * args.w_batch_stride, args.ldw, n0, args.n, RFT_GLU == 1);
+            tile_sums(sum, &x, &w, &args, r0, c0, team);
+            if (team == 0) {
+                finish(&args, batch, m0, n0, r0, c0, sum);
+            }
         }
+        index += (int)gridDim.x;
+        if (!RFT_OPTION1 || index >= args.number[0] * args.number[1]) {
+            break;
+        }
+        tile = rft__tile_at(index, args.number[0], args.number[1], args.number[2]);
     }
 }
