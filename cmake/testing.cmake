@@ -46,6 +46,12 @@ function(rft_add_gpu_tests)
         cmake_path(GET source STEM name)
         set_tests_properties(gpu.${name} PROPERTIES RESOURCE_LOCK gpu)
     endforeach()
+    find_program(RFT_PYTHON python3)
+    if(RFT_PYTHON AND NOT RFT_SANITIZE) # one process with PyTorch; skipped where there is none
+        add_test(NAME gpu.torch_layer
+            COMMAND "${RFT_PYTHON}" "${PROJECT_SOURCE_DIR}/examples/torch_layer.py" $<TARGET_FILE:rooftile_shared>)
+        set_tests_properties(gpu.torch_layer PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_RETURN_CODE 77 TIMEOUT 300)
+    endif()
 endfunction()
 
 # Each public header alone, twice, as strict C11 and as C++17: a missing include or a C-only word fails the build.
