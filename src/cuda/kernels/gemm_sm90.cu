@@ -105,6 +105,11 @@ RFT_FN bool work_at(const cta *b, int unit, work *w) {
     return true;
 }
 
+/* Whether blocks have a part of this tile each. Told by its steps: `parts` would take a register through the loop of products. */
+RFT_FN bool is_shared(const cta *b, const work *w) {
+    return RFT_SPLIT > 1 || (TAIL && w->steps < (b->a->k - 1) / RFT_BK + 1);
+}
+
 /* ---- the warpgroup that loads: one thread ---- */
 
 /* One box to where it belongs, or to the same place in each of `blocks`, a set, if that is not empty. */
@@ -263,7 +268,7 @@ RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
 RFT_FN int multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, unsigned x, unsigned w,
                           parcel *last, char *staged) {
     int before = 0, i = 0;
-    RFT_UNROLL
+    _Pragma("unroll 1")
     for (; RFT_DEFERRED && i < Y_CHUNKS; i++) {
         multiply_step(b, acc, ring, &before, x, w, i == 0);
         if (last->waits) {
@@ -339,8 +344,9 @@ RFT_FN void consume(const cta *b, const role *r) {
         more = work_at(b, unit, &next);
         finish_products(b, stage);
         last.waits = false;
-        if (RFT_SPLIT > 1 || (TAIL && w.parts > 1)) {
+        if (is_shared(b, &w)) {
             finish_shared(b, acc, &w);
+            forget(&last);
         } else if (RFT_DEFERRED) {
             pack(b->a, acc, &at, &last);
         } else {

@@ -243,6 +243,15 @@ RFT_FN void pack(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], const
     }
 }
 
+/* Nothing waits any more; said of each word, as else the compiler keeps them. */
+RFT_FN void forget(parcel *p) {
+    p->waits = false;
+    RFT_UNROLL
+    for (int i = 0; i < Y_WORDS; i++) {
+        p->word[i] = 0;
+    }
+}
+
 /* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
 RFT_FN void stage_words(const unsigned *v, unsigned to) {
     const int lane = threadIdx.x % 32, row = lane % 16;
@@ -250,6 +259,16 @@ RFT_FN void stage_words(const unsigned *v, unsigned to) {
     for (int i = 0; i < 4; i++) {
         const unsigned at = to + rft__swizzle_128(row * 128 + (2 * i + lane / 16) * 16);
         rft__stmatrix4(at, v + 4 * i);
+    }
+}
+
+/* Chunk of a parcel, which is not a constant, so that the code around is there once. */
+RFT_FN void stage_parcel(const parcel *from, int chunk, unsigned to) {
+    RFT_UNROLL
+    for (int c = 0; c < Y_CHUNKS; c++) {
+        if (c == chunk) {
+            stage_words(from->word + 16 * c, to);
+        }
     }
 }
 
@@ -272,7 +291,7 @@ RFT_FN void send_chunk(const rft__cuda_map *map, parcel *from, const spot *at, i
     from->place = STAGED_CHUNKS == 2 ? from->place ^ RFT_Y_CHUNK_BYTES : 0;
     RFT_BULK_WAIT_READ(STAGED_CHUNKS - 1);
     __syncwarp();
-    stage_words(from->word + 16 * chunk, place);
+    stage_parcel(from, chunk, place);
     rft__fence_async();
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
@@ -290,7 +309,7 @@ RFT_FN void store_chunk(const rft__cuda_args *a, const parcel *from, const spot 
     const int lane = threadIdx.x % 32, n = at->n + lane % 8 * 8, left = columns_left(a, at->n, n);
     RFT_BULK_WAIT_READ(0);
     __syncwarp();
-    stage_words(from->word + 16 * chunk, rft__shared(staged));
+    stage_parcel(from, chunk, rft__shared(staged));
     __syncwarp();
     _Pragma("unroll 1")
     for (int i = 0; i < 4; i++) {
@@ -314,7 +333,7 @@ RFT_FN void deliver_chunk(const rft__cuda_args *a, const rft__cuda_map *map, par
 }
 
 RFT_FN void deliver(const rft__cuda_args *a, const rft__cuda_map *map, parcel *from, char *staged) {
-    RFT_UNROLL
+    _Pragma("unroll 1")
     for (int c = 0; c < Y_CHUNKS; c++) {
         deliver_chunk(a, map, from, c, staged);
     }
