@@ -27,6 +27,7 @@ static const variable variables[] = {
     {"RFT_CACHE_DIR", "profiles and compiled kernels; default: $XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile"},
     {"RFT_NVRTC", "path of libnvrtc, the compiler of GPU kernels; default: found by its name"},
     {"RFT_KERNEL_DEBUG", "1: GPU kernels are compiled with checks"},
+    {"RFT_KERNEL_DUMP", "with it: acc or part0 to part7, sums that runs write to their workspace"},
     {"RFT_VERBOSE", "log: none, error, warn, hint, dispatch, exec, all; one CSV line an event"},
     {"RFT_LOG_FILE", "where the log goes; default: stderr"},
     {"NO_COLOR", "not empty: the tool prints no colours"},

@@ -5,6 +5,7 @@
  */
 #include "base/env.h"
 #include "cuda/cuda_choice.h"
+#include "cuda/cuda_debug.h"
 #include "cuda/cuda_pack.h"
 #include "cuda/cuda_weight.h"
 
@@ -49,11 +50,23 @@ static rft_status open_context(rft__cuda_device *d, void *given, rft_error *err)
     return RFT_OK;
 }
 
+static rft_status open_debug(rft__cuda_device *d, rft_error *err) {
+    rft__cuda_scope scope;
+    RFT_TRY(rft__cuda_enter(d, &scope, err));
+    const rft_status status = rft__cuda_debug_open(d, err);
+    rft__cuda_leave(&scope);
+    return status;
+}
+
 static rft_status open_jit(rft__cuda_device *d, const rft_ctx_options *o, rft_error *err) {
     char folder[PATH_BYTES];
     const bool cached = rft__env_cache_dir(o->cache_dir, folder, sizeof folder);
-    const rft__jit_options options = {
-        .allocator = d->allocator, .log = d->log, .cache_dir = cached ? folder : NULL, .threads = o->threads};
+    const rft__jit_options options = {.allocator = d->allocator,
+                                      .log = d->log,
+                                      .cache_dir = cached ? folder : NULL,
+                                      .threads = o->threads,
+                                      .debug = d->debug,
+                                      .dump = d->dump};
     return rft__jit_create(&options, &d->jit, err);
 }
 
@@ -71,6 +84,7 @@ static rft_status open_here(rft__cuda_device *d, const rft__device_options *o, r
     RFT_TRY(rft__driver_check(d->driver->cuDeviceTotalMem_v2(&memory, d->ordinal), "asking the GPU's memory", err));
     d->memory = memory;
     RFT_TRY(open_context(d, o->ctx->cuda_context, err));
+    RFT_TRY(open_debug(d, err));
     return open_jit(d, o->ctx, err);
 }
 
@@ -83,6 +97,7 @@ static rft_status open_described(rft__cuda_device *d, const rft__device_options 
 static void cuda_close(rft__device *device) {
     rft__cuda_device *const d = rft__cuda_of(device);
     rft__jit_free(d->jit);
+    rft__cuda_debug_close(d);
     if (d->primary && (long)getpid() == d->process) {
         d->driver->cuDevicePrimaryCtxRelease_v2(d->ordinal);
     }
@@ -102,7 +117,10 @@ static rft_status cuda_open(const rft__device_options *o, rft__device **out, rft
         rft__release(o->allocator, d, sizeof *d);
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for a device's lock");
     }
-    const rft_status status = o->as != NULL ? open_described(d, o, err) : open_here(d, o, err);
+    rft_status status = rft__cuda_debug_read(d, err);
+    if (status == RFT_OK) {
+        status = o->as != NULL ? open_described(d, o, err) : open_here(d, o, err);
+    }
     if (status != RFT_OK) {
         cuda_close((rft__device *)(void *)d);
         return status;

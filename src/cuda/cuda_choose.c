@@ -5,13 +5,14 @@
  * the one before where that costs at most 2 % more, so that a plan compiles few kernels.
  */
 #include "cuda/cuda_choice.h"
+#include "cuda/cuda_debug.h"
 
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ROWS = 256, CONFIG_TEXT = 4096, KEEP_PERCENT = 102 };
+enum { MAX_ROWS = 256, CONFIG_TEXT = 4096, KEEP_PERCENT = 102, WORKSPACE_ALIGN = 256 };
 
 /* ---- one row ---- */
 
@@ -256,13 +257,19 @@ static size_t workspace_at(const rft__cuda_choice *c, const rft__cuda_pick *pick
     return l.workspace;
 }
 
-static void fill_workspace(rft__cuda_choice *c) {
+/* What kernels need, and a dump behind it. */
+static rft_status fill_workspace(rft__cuda_choice *c, rft_error *err) {
     for (int i = 0; i < c->n_range; i++) {
         const size_t bytes = workspace_at(c, &c->range[i].pick, c->range[i].m_last);
         c->workspace = bytes > c->workspace ? bytes : c->workspace;
     }
     const size_t bytes = c->has_any ? workspace_at(c, &c->any, c->p.m_max) : 0;
+    size_t dump = 0;
     c->workspace = bytes > c->workspace ? bytes : c->workspace;
+    c->dump_at = (size_t)rft__round_up((int64_t)c->workspace, WORKSPACE_ALIGN);
+    RFT_TRY(rft__cuda_dump_bytes(c->device, &c->p, &dump, err));
+    c->workspace = dump != 0 ? c->dump_at + dump : c->workspace;
+    return RFT_OK;
 }
 
 /* ---- kernels ---- */
@@ -363,7 +370,7 @@ static rft_status fill(rft__cuda_choice *c, const char *forced, rft_error *err) 
     RFT_TRY(check_sizes(&c->p, err));
     RFT_TRY(fill_ranges(c, forced, err));
     fill_any(c, forced);
-    fill_workspace(c);
+    RFT_TRY(fill_workspace(c, err));
     note_fallback(c);
     return compile(c, err);
 }

@@ -36,6 +36,9 @@ typedef struct rft__cuda_device {
     CUcontext context;
     CUdevice ordinal;
     bool primary;  /* context is the primary one, retained */
+    bool debug;    /* RFT_KERNEL_DEBUG: kernels are compiled with checks */
+    int dump;      /* RFT_KERNEL_DUMP: an RFT_DUMP_... of cuda_args.h; 0: none */
+    rft__cuda_fault *fault; /* of the host; a debug build's record, else NULL */
     bool strict;   /* a run that its plan's kernels do not suit is an error */
     long process;  /* that opened it; a forked child must not touch the driver */
     pthread_mutex_t lock; /* of the list of kernels */

@@ -4,6 +4,7 @@
  * and the error constants for plan info. Called by plan through the backend's table.
  */
 #include "cuda/cuda_choice.h"
+#include "cuda/cuda_debug.h"
 
 #include <string.h>
 
@@ -42,6 +43,11 @@ static void add_taken(const rft__cuda_choice *c, const rft__cuda_pick *pick, int
     }
     rft__text_add(t, "\n");
     add_launch(c, &pick->config, m, t);
+    char dump[16];
+    if (c->device->dump != 0) {
+        rft__text_add(t, "         a debug build; %s is in the workspace from byte %zu on\n",
+                      rft__cuda_dump_name(c->device->dump, dump), c->dump_at);
+    }
     if (c->has_any) {
         rft__text_add(t, "         where pointers or strides do not suit it: %s\n", c->any.config.row->name);
     }

@@ -5,7 +5,7 @@
  * Invariant: a kernel in the list has a user; the lock is not held while anything compiles.
  */
 #include "base/hash.h"
-#include "cuda/cuda_device.h"
+#include "cuda/cuda_debug.h"
 
 #include <string.h>
 
@@ -218,5 +218,5 @@ rft_status rft__cuda_enqueue(const rft__cuda_device *d, const rft__cuda_kernel *
                                    .hStream = stream,
                                    .attrs = attribute,
                                    .numAttrs = n};
-    return rft__driver_check(d->driver->cuLaunchKernelEx(&config, kernel->function, parameters, NULL), what, err);
+    return rft__cuda_check(d, d->driver->cuLaunchKernelEx(&config, kernel->function, parameters, NULL), what, err);
 }

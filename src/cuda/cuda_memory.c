@@ -4,7 +4,7 @@
  * table. Invariant: the context that was current before a call is current after it.
  */
 #include "base/clock.h"
-#include "cuda/cuda_device.h"
+#include "cuda/cuda_debug.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ rft_status rft__cuda_memory_copy(rft__device *device, void *dst, const void *src
         result = d->driver->cuMemcpyDtoH_v2(dst, address(src), bytes);
     }
     rft__cuda_leave(&scope);
-    return rft__driver_check(result, out ? "copying to the device" : "copying from the device", err);
+    return rft__cuda_check(d, result, out ? "copying to the device" : "copying from the device", err);
 }
 
 rft_status rft__cuda_memory_fill(rft__device *device, void *dst, int byte, size_t bytes, rft_error *err) {
@@ -99,7 +99,7 @@ rft_status rft__cuda_memory_fill(rft__device *device, void *dst, int byte, size_
         result = result == CUDA_SUCCESS ? d->driver->cuStreamSynchronize(NULL) : result;
     }
     rft__cuda_leave(&scope);
-    return rft__driver_check(result, "filling device memory", err);
+    return rft__cuda_check(d, result, "filling device memory", err);
 }
 
 /* Each GPU has a name of its own: an address that stands for its ordinal. */
@@ -124,7 +124,7 @@ rft_status rft__cuda_sync(rft__device *device, void *stream, rft_error *err) {
     RFT_TRY(rft__cuda_enter(d, &scope, err));
     const CUresult result = d->driver->cuStreamSynchronize(stream);
     rft__cuda_leave(&scope);
-    return rft__driver_check(result, "waiting for the stream", err);
+    return rft__cuda_check(d, result, "waiting for the stream", err);
 }
 
 /* ---- time ---- */

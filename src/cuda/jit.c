@@ -6,7 +6,6 @@
 #include "cuda/jit.h"
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "cuda/jit_cache.h"
@@ -19,7 +18,7 @@
 
 #define CONFIG "config.h"
 #define CODE_ALIGN 64
-#define MAX_OPTIONS 8
+#define MAX_OPTIONS 9
 
 struct rft__jit {
     rft__allocator allocator;
@@ -27,13 +26,14 @@ struct rft__jit {
     const rft__cuda_source *source;
     int threads;
     bool debug;
+    int dump;
     atomic_flag complained; /* that the cache cannot be written */
     size_t cache_size;      /* of cache_dir with its end; 0: no cache */
     char cache_dir[];
 };
 
 typedef struct options {
-    char arch[40];
+    char arch[40], dump[32];
     const char *text[MAX_OPTIONS];
     int count;
 } options;
@@ -68,7 +68,8 @@ rft_status rft__jit_create(const rft__jit_options *o, rft__jit **out, rft_error 
     jit->log = o->log;
     jit->source = o->source != NULL ? o->source : &rft__cuda_embedded;
     jit->threads = o->threads > 0 && o->threads <= RFT_MAX_THREADS ? (int)o->threads : rft__pool_default_threads();
-    jit->debug = rft__env_flag("RFT_KERNEL_DEBUG");
+    jit->debug = o->debug;
+    jit->dump = o->dump;
     atomic_flag_clear(&jit->complained);
     jit->cache_size = cache_size;
     if (cache_size > 0) {
@@ -99,6 +100,7 @@ static const char *arch_letter(int arch) {
 
 /* No --restrict: y may be an operand of the epilogue. No source folder: an include never reaches the user's files. */
 static void make_options(const rft__jit *jit, int arch, options *o) {
+    snprintf(o->dump, sizeof o->dump, "-DRFT_KERNEL_DUMP=%d", jit->dump);
     snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d%s", arch, arch_letter(arch));
     const char *const all[] = {o->arch,
                                "--std=c++17",
@@ -107,8 +109,9 @@ static void make_options(const rft__jit *jit, int arch, options *o) {
                                "--no-source-include",
                                "--ptxas-options=-v",
                                "-DRFT_KERNEL_DEBUG=1",
+                               o->dump,
                                "--generate-line-info"};
-    o->count = jit->debug ? 8 : 6;
+    o->count = jit->debug ? 9 : 6;
     memcpy(o->text, all, sizeof all);
 }
 

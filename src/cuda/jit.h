@@ -21,6 +21,8 @@ typedef struct rft__jit_options {
     const char *cache_dir;          /* cubins go into its folder cubin/; NULL: no cache */
     const rft__cuda_source *source; /* NULL: rft__cuda_embedded */
     uint32_t threads;               /* that compile at once; 0: as many as this process may use */
+    bool debug;                     /* kernels with line numbers and RFT_KERNEL_DEBUG (debug.cuh) */
+    int dump;                       /* their RFT_KERNEL_DUMP */
 } rft__jit_options;
 
 typedef struct rft__jit_request {

@@ -44,6 +44,8 @@ typedef struct product { /* what a test asks for */
     int pad;       /* elements between rows beyond their length */
     int offset;    /* elements by which x and w are off their alignment */
     int limit;     /* of multiprocessors; 0: none */
+    int dump;      /* a debug build, with RFT_DUMP_... of cuda_args.h; 0: a debug build where RFT_TEST_KERNEL_DEBUG is set */
+    float *dumped; /* [batch][m][n], for that */
 } product;
 
 static const char emulate_headers[] = "#define RFT_KERNEL_NAME %s\n"
@@ -127,11 +129,14 @@ static const char *emulate_text_of(const char *source) {
 }
 
 /* Compiles the folder's kernel.c. */
-static void emulate_build(emulated *e) {
-    char command[1024], library[160];
+static void emulate_build(emulated *e, const product *p) {
+    char command[1024], library[160], debug[64] = "";
+    if (p->dump != 0 || getenv("RFT_TEST_KERNEL_DEBUG") != NULL) {
+        snprintf(debug, sizeof debug, "-DRFT_KERNEL_DEBUG=1 -DRFT_KERNEL_DUMP=%d", p->dump);
+    }
     snprintf(library, sizeof library, "%s/kernel.so", e->dir);
     snprintf(command, sizeof command,
-             "cc -O1 -std=gnu11 -w -Wno-psabi -shared -fPIC -ffp-contract=off -I%s -I%s -o %s %s/kernel.c -lm", e->dir,
+             "cc -O1 -std=gnu11 -w -Wno-psabi -shared -fPIC -ffp-contract=off %s -I%s -I%s -o %s %s/kernel.c -lm", debug, e->dir,
              RFT_TEST_DATA_DIR "/../unit", library, e->dir);
     assert_int_equal(system(command), 0);
     e->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -255,6 +260,8 @@ static float emulate_rounded(const product *p, float v) {
     return p->y == RFT_BF16 ? rft__as_float((unsigned)rft__bf16_from_f32(v) << 16) : v;
 }
 
+static rft__cuda_fault emulate_fault; /* of the last run */
+
 static rft__cuda_args emulate_args(const product *p, const operand *x, const operand *w, void *y, int64_t ldy,
                                    const rft__cuda_launch *l) {
     rft__cuda_args a = {.x = x->data,
@@ -269,7 +276,9 @@ static rft__cuda_args emulate_args(const product *p, const operand *x, const ope
                         .m = (int)p->m,
                         .n = (int)p->n,
                         .k = (int)p->k,
-                        .batch = (int)p->batch};
+                        .batch = (int)p->batch,
+                        .debug = {&emulate_fault, p->dumped, 0}};
+    emulate_fault = (rft__cuda_fault){.state = 0};
     memcpy(a.number, l->number, sizeof a.number);
     return a;
 }
@@ -320,7 +329,7 @@ __attribute__((unused)) static void emulate_product(const rft__cuda_family *f, c
     emulate_texts(&e);
     emulate_write_kernel(e.dir, f->name, emulate_text_of(f->source));
     emulate_config(e.dir, p, c, false);
-    emulate_build(&e);
+    emulate_build(&e, p);
     *(void **)&launch = emulate_symbol(&e, "emulator_launch");
     assert_true(launch(&a, l.grid, l.block));
     assert_int_equal(*(int *)emulate_symbol(&e, "emulator_conflicts"), 0);

@@ -82,7 +82,7 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     emulate_texts(&e);
     emulate_write_sm90(e.dir, f->name, emulate_text_of(f->source));
     emulate_config(e.dir, p, c, how->early);
-    emulate_build(&e);
+    emulate_build(&e, p);
     *(void **)&launch = emulate_symbol(&e, "emulator_launch");
     const int *const faults = emulate_symbol(&e, "emulator_faults");
     for (int seed = 1; seed <= how->seeds; seed++) {

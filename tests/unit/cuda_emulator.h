@@ -68,6 +68,12 @@ static void meet(meeting *m, int count) {
 }
 
 static void __syncthreads(void) { meet(&block_meeting, (int)blockDim.x); }
+/* The thread stays here, so that the block does not end well. */
+static void __trap(void) {
+    for (emulator_faults++;;) {
+        yield();
+    }
+}
 static int warp_of(void) { return (int)now->thread.x / WARP; }
 static int lane_of(void) { return (int)now->thread.x % WARP; }
 static void __syncwarp(void) { meet(&warp_meeting[warp_of()], WARP); }

@@ -112,6 +112,13 @@ static unsigned roll(unsigned n) {
 
 static void yield(void) { swapcontext(&now->context, &scheduler); }
 
+/* The thread stays here, so that the cluster does not end well. */
+static void __trap(void) {
+    for (emulator_faults++;;) {
+        yield();
+    }
+}
+
 static void meet(meeting *m, int count) {
     const int generation = m->generation;
     if (++m->arrived == count) {

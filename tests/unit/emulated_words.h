@@ -47,6 +47,14 @@ RFT_FN float __uint_as_float(unsigned u) {
     return f;
 }
 
+/* Threads are fibers of one CPU thread. */
+RFT_FN unsigned atomicCAS(unsigned *p, unsigned expected, unsigned value) {
+    const unsigned before = *p;
+    *p = before == expected ? value : before;
+    return before;
+}
+RFT_FN void __threadfence_system(void) {}
+
 RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 
 RFT_FN float rft__widen_f16(unsigned bits) {

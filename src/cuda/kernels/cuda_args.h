@@ -15,6 +15,25 @@ typedef struct rft__cuda_operand {
     long long ld, batch_stride; /* elements; ld is never 0 */
 } rft__cuda_operand;
 
+/* ---- of a debug build (debug.cuh) ---- */
+
+enum { RFT_AT_X, RFT_AT_W, RFT_AT_Y, RFT_AT_OPERAND /* + its index */ };
+enum { RFT_FAULT_COMPLETE = 2, RFT_DUMP_ACC = 1, RFT_DUMP_PARTS = 8 };
+#define RFT_DUMP_PART(i) (RFT_DUMP_ACC + 1 + (i))
+
+typedef struct rft__cuda_fault { /* the first access outside of what the arguments describe; in memory of the host */
+    unsigned state;              /* 0: none */
+    int kernel, what, count, block, thread;
+    int batch, batches; /* where, as stored, and of how many */
+    long long row, rows, column, columns;
+} rft__cuda_fault;
+
+typedef struct rft__cuda_debug {
+    rft__cuda_fault *fault;
+    float *dump;
+    int kernel; /* row of kernels_cuda.def, for the fault */
+} rft__cuda_debug;
+
 typedef struct rft__cuda_args {
     const void *x, *w;
     void *y, *workspace;
@@ -22,6 +41,9 @@ typedef struct rft__cuda_args {
     int m, n, k, batch;          /* n: rows of W, so twice the columns of y where a gated unit closes the product */
     int number[RFT_CUDA_NUMBERS]; /* what a family adds, such as tiles and parts of k */
     rft__cuda_operand operand[RFT_CUDA_OPERANDS];
+#if defined(RFT_KERNEL_DEBUG) || !defined(__CUDACC_RTC__)
+    rft__cuda_debug debug; /* last: other builds of a kernel take no more than what is in front of it */
+#endif
 } rft__cuda_args;
 
 /* A CUtensorMap, opaque. Kernels with maps take the first of these behind the arguments, each __grid_constant__: of x, w and y,

@@ -17,6 +17,7 @@
 #include "config.h"
 #endif
 #include "convert.cuh"
+#include "debug.cuh"
 
 /* a / b as IEEE rounds it, by epi_math.h's rule for a and b. Without branches, unlike the compiler's own division, so that the
  * elements of a span overlap. b / 4 keeps the reciprocal of the largest b normal, so q is 4 a / b; its last step rounds
@@ -139,11 +140,25 @@ RFT_FN unsigned rft__read_bits(const unsigned char *p, long long i, const rft__s
 
 /* ---- operands: fetched as words, decoded to f32 ---- */
 
+/* A debug build: whether the operand has what the span is about to read. */
+RFT_FN void rft__check_operand(int access, int index, const rft__span *s) {
+    const int count = s->valid < s->count ? s->valid : s->count, what = RFT_AT_OPERAND + index;
+    if (access == RFT_ACCESS_MATRIX || access == RFT_ACCESS_BITS) {
+        RFT_CHECK(s->args, what, s->batch, s->m, s->column, count, s->args->m, s->columns);
+    } else if (access == RFT_ACCESS_COLUMN) {
+        RFT_CHECK(s->args, what, s->batch, 0, s->column, count, 1, s->columns);
+    } else if (access == RFT_ACCESS_ROW) {
+        RFT_CHECK(s->args, what, s->batch, 0, s->m, s->valid > 0, 1, s->args->m);
+    }
+    (void)count, (void)what;
+}
+
 RFT_FN void rft__fetch(int access, int type, int index, const rft__span *s, unsigned *word) {
     const rft__cuda_operand *o = &s->args->operand[index];
     const long long base = RFT_BATCHED ? s->batch * o->batch_stride : 0, row = base + s->m * o->ld;
     const char *p = (const char *)o->ptr;
     const int size = rft__size_of(type);
+    rft__check_operand(access, index, s);
     if (access == RFT_ACCESS_MATRIX) {
         rft__read_span(p + (row + s->column) * size, size, s, word);
     } else if (access == RFT_ACCESS_COLUMN) {
@@ -326,10 +341,14 @@ RFT_FN void rft__store_span(const rft__cuda_args *a, int batch, int m, int n, co
             word[j] = rft__narrow_pair(RFT_Y_TYPE, v[2 * j], v[2 * j + 1]);
         }
     }
+    RFT_CHECK_Y(a, batch, m, n, valid < count ? valid : count);
     rft__write_span((char *)a->y + index * size, size, &s, word);
 }
 
 RFT_FN void rft__finish_span(const rft__cuda_args *a, int batch, int m, int n, float *v, const float *up, int count, int valid) {
+    if (RFT_DUMPS(RFT_DUMP_ACC)) {
+        RFT_DUMP_SPAN(a, batch, m, n, v, up, count, valid);
+    }
     rft__epi_span(a, batch, m, n, v, up, count, valid);
     rft__store_span(a, batch, m, n, v, count, valid);
 }

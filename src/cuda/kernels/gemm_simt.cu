@@ -123,6 +123,7 @@ typedef struct side { /* what a thread brings of one operand: `quads` quads a st
     const char *at[QUADS];
     int rows; /* MN-contiguous: rows from its quads' first on; they lie behind each other along k */
     quad next[QUADS];
+    RFT_ORIGIN(origin)
 } side;
 
 #define X_SIDE X_QUADS, RFT_X_TYPE, RFT_X_MN, RFT_BM
@@ -148,12 +149,15 @@ RFT_FN void side_fetch(side *s, int quads, int type, int mn, int tile_rows, long
     const int whole = RFT_OPTION0 && k0 + RFT_BK <= k_all && (!mn || s->rows >= 4);
     RFT_UNROLL
     for (int i = 0; i < quads && whole; i++) {
+        RFT_CHECK_AT(s->origin, s->at[i], 4 * rft__size_of(type));
         s->next[i] = quad_load(s->at[i], type);
     }
     RFT_UNROLL
     for (int i = 0; i < quads && !whole; i++) {
         const int k = k0 + place_of((int)threadIdx.x + i * THREADS, mn, tile_rows).k;
-        s->next[i] = quad_load_part(s->at[i], type, mn ? (k < k_all ? s->rows : 0) : k_all - k);
+        const int valid = mn ? (k < k_all ? s->rows : 0) : k_all - k;
+        RFT_CHECK_AT(s->origin, s->at[i], min(valid, 4) * rft__size_of(type));
+        s->next[i] = quad_load_part(s->at[i], type, valid);
     }
     RFT_UNROLL
     for (int i = 0; i < quads; i++) {
@@ -229,12 +233,33 @@ RFT_FN void teams_add(float (*sum)[TN], float *room, int team) {
     }
 }
 
-/* The product of one tile and batch, in the threads of team 0. r0, c0: the thread's first row and column in the tile. */
-RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, int r0, int c0, int team) {
+typedef struct spot { /* a batch, the tile's first row of x and w, the thread's first row and column in the tile */
+    int batch, m0, n0, r0, c0;
+} spot;
+
+/* A debug build: a team's sums, a part of each. */
+RFT_FN void dump_part(const rft__cuda_args *a, const spot *at, int team, float (*sum)[TN]) {
+    RFT_UNROLL
+    for (int i = 0; i < EACH && RFT_DUMPS(RFT_DUMP_PART(team)); i++) {
+        const int row = i / TN, c = i % TN / 4 * (RFT_BN / COLUMN_GROUPS) + at->c0 + i % 4;
+        const int m = at->m0 + row / 4 * (RFT_BM / ROW_GROUPS) + at->r0 + row % 4;
+        const int n = rft__tile_w_row(at->n0, c, RFT_BN, a->n, RFT_GLU == 1);
+        if (RFT_GLU != 1 || c >= RFT_BN / 2 || n < a->n / 2) {
+            RFT_DUMP(a, at->batch, m, n, sum[row][i % TN]);
+        }
+        (void)m, (void)n;
+    }
+    (void)a, (void)sum;
+}
+
+/* The product of one tile and batch, in the threads of team 0. */
+RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args *a, const spot *at, int team) {
     static __shared__ __align__(16) float x_tile[2][RFT_BK * X_PITCH], w_tile[2][RFT_BK * W_PITCH];
-    const int steps = (a->k + RFT_BK - 1) / RFT_BK, x_at = team * PART * X_PITCH + r0, w_at = team * PART * W_PITCH + c0;
+    const int steps = (a->k + RFT_BK - 1) / RFT_BK;
+    const int x_at = team * PART * X_PITCH + at->r0, w_at = team * PART * W_PITCH + at->c0;
     float x[2][TM], w[2][TN];
     if (steps == 0) {
+        dump_part(a, at, team, sum);
         return;
     }
     side_fetch(xs, X_SIDE, a->ldx, 0, a->k);
@@ -267,6 +292,7 @@ RFT_FN void tile_sums(float (*sum)[TN], side *xs, side *ws, const rft__cuda_args
             multiply(sum, x[k % 2], w[k % 2]);
         }
     }
+    dump_part(a, at, team, sum);
     teams_add(sum, w_tile[0], team);
 }
 
@@ -300,7 +326,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             side x, w;
             side_open(&x, X_SIDE, args.x, batch * args.x_batch_stride, args.ldx, m0, args.m, 0);
             side_open(&w, W_SIDE, args.w, batch * args.w_batch_stride, args.ldw, n0, args.n, RFT_GLU == 1);
-            tile_sums(sum, &x, &w, &args, r0, c0, team);
+            const spot at = {batch, m0, n0, r0, c0};
+            RFT_ORIGIN_SET(x.origin, &args, RFT_AT_X, batch);
+            RFT_ORIGIN_SET(w.origin, &args, RFT_AT_W, batch);
+            tile_sums(sum, &x, &w, &args, &at, team);
             if (team == 0) {
                 finish(&args, batch, m0, n0, r0, c0, sum);
             }

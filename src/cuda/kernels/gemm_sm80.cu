@@ -86,6 +86,7 @@ typedef struct side {  /* a thread's chunks of one operand */
     long long up;      /* bytes from a gate row to its up row */
     int rows;          /* K-contiguous: rows of the operand from the first one's on; MN-contiguous: bytes of a chunk that exist */
     int left;          /* k from the first one's on that no stage has yet taken */
+    RFT_ORIGIN(origin)
 } side;
 
 #define X_SIDE X_LOADS, X_CHUNKS, RFT_X_MN, 0, X_WORDS
@@ -145,6 +146,7 @@ RFT_FN void side_load(side *s, int loads, int chunks, int mn, int halves, int wo
         const int apart = i * (THREADS / chunks), down = mn ? apart : rows_apart(i, chunks, halves);
         const int bytes = mn ? (apart < s->left ? s->rows : 0) : (down < s->rows ? along : 0);
         const char *from = s->at + down * s->apart + (!mn && halves && apart / 8 % 2 ? s->up : 0);
+        RFT_CHECK_AT(s->origin, from, bytes);
         chunk_load(tile + rft__sm80_offset(first_row(chunks) + apart, first_chunk(chunks), chunks, words), from, bytes);
     }
     if (part + 1 == parts) {
@@ -170,6 +172,8 @@ RFT_FN void feed_open(feed *f, const rft__cuda_args *a, int batch, int tile) {
     side_open(&f->x, X_CHUNKS, RFT_X_MN, 0, a->x, batch * a->x_batch_stride, a->ldx, at.m * RFT_BM, a->m, a->k);
     side_open(&f->w, W_CHUNKS, RFT_W_MN, halves, a->w, batch * a->w_batch_stride, a->ldw, halves ? n0 / 2 : n0,
               halves ? a->n / 2 : a->n, a->k);
+    RFT_ORIGIN_SET(f->x.origin, a, RFT_AT_X, batch);
+    RFT_ORIGIN_SET(f->w.origin, a, RFT_AT_W, batch);
     f->tile = tile;
     f->stages = (a->k + BK - 1) / BK;
 }
@@ -372,6 +376,22 @@ RFT_FN float part_sum(const float *at) {
     return v;
 }
 
+/* A debug build: the part of those sums that one warp has. */
+RFT_FN void dump_parts(const rft__cuda_args *a, int batch, int m, int n, const float *row, int valid) {
+    for (int p = 0; p < WARPS_K; p++) {
+        float v[8], up[8];
+        RFT_UNROLL
+        for (int i = 0; i < 8 && RFT_DUMPS(RFT_DUMP_PART(p)); i++) {
+            v[i] = row[p * PART + (RFT_GLU == 2 ? 2 * i : i)];
+            up[i] = RFT_GLU ? row[p * PART + (RFT_GLU == 2 ? 2 * i + 1 : 8 + i)] : 0.0f;
+        }
+        if (RFT_DUMPS(RFT_DUMP_PART(p))) {
+            RFT_DUMP_SPAN(a, batch, m, n, v, up, 8, valid);
+        }
+    }
+    (void)a, (void)batch, (void)m, (void)n, (void)row, (void)valid;
+}
+
 /* 8 columns of y from 8 sums of a row, or from 8 pairs. */
 RFT_FN void span_finish(const rft__cuda_args *a, int batch, int m, int n, const float *row) {
     const int n_out = RFT_GLU ? a->n / 2 : a->n;
@@ -381,6 +401,7 @@ RFT_FN void span_finish(const rft__cuda_args *a, int batch, int m, int n, const 
         v[i] = part_sum(row + (RFT_GLU == 2 ? 2 * i : i));
         up[i] = RFT_GLU ? part_sum(row + (RFT_GLU == 2 ? 2 * i + 1 : 8 + i)) : 0.0f;
     }
+    dump_parts(a, batch, m, n, row, n_out - n);
     rft__finish_span(a, batch, m, n, v, up, 8, n_out - n < 8 ? n_out - n : 8);
 }
 

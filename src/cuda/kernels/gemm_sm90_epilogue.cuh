@@ -76,14 +76,15 @@ RFT_FN float4 load4_of_rank(const char *from, int rank, int parts) {
     return rft__cluster_load4(rft__cluster_map(rft__shared(from), rank));
 }
 
-/* count columns, a multiple of 4, summed over the parts of k in ascending order; parts, a constant, are blocks of the cluster. */
-RFT_FN void read_staged(const char *chunk, int row, int column, int count, int parts, float *v) {
+/* count columns, a multiple of 4, summed over parts first..last-1 of k in ascending order; parts, a constant, are blocks of the
+ * cluster. */
+RFT_FN void read_staged(const char *chunk, int row, int column, int count, int first, int last, int parts, float *v) {
     RFT_UNROLL
     for (int i = 0; i < count; i += 4) {
         const char *const from = chunk + rft__chunk_at(row, column + i);
-        float4 sum = load4_of_rank(from, 0, parts);
+        float4 sum = load4_of_rank(from, first, parts);
         RFT_UNROLL
-        for (int rank = 1; rank < parts; rank++) {
+        for (int rank = first + 1; rank < last; rank++) {
             const float4 part = load4_of_rank(from, rank, parts);
             sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
         }
@@ -92,20 +93,51 @@ RFT_FN void read_staged(const char *chunk, int row, int column, int count, int p
 }
 
 /* v: columns of y, up: what belongs to them of a gated unit. */
-RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[RFT_SPAN], float up[RFT_SPAN]) {
+RFT_FN void read_span_from(const char *chunk, int row, int span, int first, int last, int parts, float v[RFT_SPAN],
+                           float up[RFT_SPAN]) {
     if (RFT_GLU == 2) {
         float both[2 * RFT_SPAN];
-        read_staged(chunk, row, span * 2 * RFT_SPAN, 2 * RFT_SPAN, parts, both);
+        read_staged(chunk, row, span * 2 * RFT_SPAN, 2 * RFT_SPAN, first, last, parts, both);
         RFT_UNROLL
         for (int i = 0; i < RFT_SPAN; i++) {
             v[i] = both[2 * i], up[i] = both[2 * i + 1];
         }
         return;
     }
-    read_staged(chunk, row, span * RFT_SPAN, RFT_SPAN, parts, v);
+    read_staged(chunk, row, span * RFT_SPAN, RFT_SPAN, first, last, parts, v);
     if (RFT_GLU == 1) {
-        read_staged(chunk, row, RFT_CHUNK_COLUMNS / 2 + span * RFT_SPAN, RFT_SPAN, parts, up);
+        read_staged(chunk, row, RFT_CHUNK_COLUMNS / 2 + span * RFT_SPAN, RFT_SPAN, first, last, parts, up);
     }
+}
+
+RFT_FN void read_span(const char *chunk, int row, int span, int parts, float v[RFT_SPAN], float up[RFT_SPAN]) {
+    read_span_from(chunk, row, span, 0, parts, parts, v, up);
+}
+
+/* A debug build: the sums of a span, or those of one block where `parts` have one each. */
+RFT_FN void dump_span(const rft__cuda_args *a, const spot *at, const char *chunk, int row, int span, int parts, const float *v,
+                      const float *up, int valid) {
+    const int m = at->m + row, column = at->n + span * RFT_SPAN;
+    if (RFT_DUMPS(RFT_DUMP_ACC) || (RFT_DUMPS(RFT_DUMP_PART(0)) && parts == 1)) {
+        RFT_DUMP_SPAN(a, at->batch, m, column, v, up, RFT_SPAN, valid);
+    }
+    for (int rank = 0; rank < parts && parts > 1; rank++) {
+        if (RFT_DUMPS(RFT_DUMP_PART(rank))) {
+            float own[RFT_SPAN], other[RFT_SPAN];
+            read_span_from(chunk, row, span, rank, rank + 1, parts, own, other);
+            RFT_DUMP_SPAN(a, at->batch, m, column, own, other, RFT_SPAN, valid);
+        }
+    }
+    (void)a, (void)chunk, (void)m, (void)column, (void)v, (void)up, (void)valid;
+}
+
+/* The same of the pair of columns in registers r, r + 1 of a chunk at `at`. */
+RFT_FN void dump_pair(const rft__cuda_args *a, const spot *at, int r, const float *v, const float *up) {
+    const int lane = threadIdx.x % 32, m = at->m + rft__wgmma_row(lane, r), column = at->n + rft__wgmma_column(lane, r);
+    if ((RFT_DUMPS(RFT_DUMP_ACC) || RFT_DUMPS(RFT_DUMP_PART(0))) && m < a->m) {
+        RFT_DUMP_SPAN(a, at->batch, m, column, v, up, 2, (RFT_GLU ? a->n / 2 : a->n) - column);
+    }
+    (void)column, (void)v, (void)up;
 }
 
 /* Columns of y from `column` on, of the warpgroup's own where its last chunk is half; none where negative. in: of its chunk. */
@@ -147,6 +179,7 @@ RFT_FN void finish_spans(const rft__cuda_args *a, const char *chunk, int parts, 
             read_span(chunk, row, span, parts, v[i], up[i]);
         }
         if (m < a->m) {
+            dump_span(a, at, chunk, row, span, parts, v[i], up[i], valid);
             rft__epi_apply(a, at->batch, m, column, &o[i], v[i], up[i], RFT_SPAN, valid);
             rft__store_span(a, at->batch, m, column, v[i], RFT_SPAN, valid);
         }
@@ -227,6 +260,7 @@ RFT_FN void pack_chunk(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2],
             continue;
         }
         float *const v = acc[chunk / Y_CHUNKS_ROW] + first + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
+        dump_pair(a, &at, r, v, up);
         if (RFT_EPI_COUNT > 0) {
             const int row = at.m + rft__wgmma_row(lane, r), column = at.n + rft__wgmma_column(lane, r);
             rft__epi_span(a, at.batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
@@ -276,6 +310,7 @@ RFT_FN void stage_parcel(const parcel *from, int chunk, unsigned to) {
 RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 w, int left) {
     const unsigned word[4] = {w.x, w.y, w.z, w.w};
     const rft__span s = rft__span_of(a, batch, m, n, RFT_SPAN, left);
+    RFT_CHECK_Y(a, batch, m, n, left < RFT_SPAN ? left : RFT_SPAN);
     rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
 }
 

@@ -54,12 +54,14 @@ enum {
 typedef struct x_place {
     const char *x;
     long long row, next;
+    RFT_ORIGIN(origin)
 } x_place;
 
 RFT_FN x_place x_of(const rft__cuda_args *a, int batch) {
     const long long ld = a->ldx * X_SIZE;
-    const x_place p = {(const char *)a->x + (RFT_BATCHED ? batch * a->x_batch_stride * X_SIZE : 0), RFT_X_MN ? X_SIZE : ld,
-                       RFT_X_MN ? ld : X_SIZE};
+    x_place p = {(const char *)a->x + (RFT_BATCHED ? batch * a->x_batch_stride * X_SIZE : 0), RFT_X_MN ? X_SIZE : ld,
+                 RFT_X_MN ? ld : X_SIZE};
+    RFT_ORIGIN_SET(p.origin, a, RFT_AT_X, batch);
     return p;
 }
 

@@ -8,6 +8,7 @@ enum { RESIDENT = 2, GATES = RFT_GLU ? 2 : 1, KS = GATES * M > 8 ? 4 : 8 /* elem
 
 typedef struct lane_rows { /* of W that a lane owns, gate and up */
     const char *at[GATES];
+    RFT_ORIGIN(origin)
 } lane_rows;
 
 RFT_FN lane_rows rows_of(const rft__cuda_args *a, int batch, int column) {
@@ -15,6 +16,7 @@ RFT_FN lane_rows rows_of(const rft__cuda_args *a, int batch, int column) {
     lane_rows r;
     r.at[0] = w + (long long)column * (RFT_GLU == 2 ? 2 : 1) * W_SIZE;
     r.at[GATES - 1] = r.at[0] + (RFT_GLU == 2 ? 1 : RFT_GLU == 1 ? a->n / 2 : 0) * (long long)W_SIZE;
+    RFT_ORIGIN_SET(r.origin, a, RFT_AT_W, batch);
     return r;
 }
 
@@ -26,12 +28,14 @@ RFT_FN void step(const rft__cuda_args *a, const lane_rows *rows, x_place x, int 
     RFT_UNROLL
     for (int i = 0; i < KS * GATES; i++) {
         const int j = i / GATES, gate = i % GATES;
+        RFT_CHECK_AT(rows->origin, rows->at[gate] + (k + j) * next, j < count ? W_SIZE : 0);
         w[j][gate] = j < count ? rft__widen(RFT_W_TYPE, w_element(rows->at[gate] + (k + j) * next)) : 0;
     }
     RFT_UNROLL
     for (int i = 0; i < KS * M; i++) {
         const int m = i % M, j = i / M;
         if (j < count && m < rows_of_x) {
+            RFT_CHECK_AT(x.origin, x.x + m * x.row + (k + j) * x.next, X_SIZE);
             const float xv = rft__widen(RFT_X_TYPE, x_element(x.x + m * x.row + (k + j) * x.next));
             sum[0][m] = __fmaf_rn(w[j][0], xv, sum[0][m]);
             if (GATES == 2) {
@@ -53,6 +57,15 @@ RFT_FN void add_part(const rft__cuda_args *a, int batch, int column, int warp, f
     if (k < end) {
         step(a, &rows, x, rows_of_x, k, end - k, sum);
     }
+}
+
+/* A debug build: a warp's sums. */
+RFT_FN void dump_part(const rft__cuda_args *a, int batch, int column, int warp, float sum[GATES][M]) {
+    RFT_UNROLL
+    for (int m = 0; m < M && RFT_DUMPS(RFT_DUMP_PART(warp)); m++) {
+        RFT_DUMP_SPAN(a, batch, m, column, &sum[0][m], &sum[GATES - 1][m], 1, m < (RFT_M ? RFT_M : a->m));
+    }
+    (void)a, (void)batch, (void)column, (void)sum;
 }
 
 /* partial: [warp][gate][m][lane]. */
@@ -87,6 +100,7 @@ RFT_FN void run(const rft__cuda_args *a) {
         float sum[GATES][M] = {{0}};
         if (column < columns_of(a)) {
             add_part(a, batch, column, warp, sum);
+            dump_part(a, batch, column, warp, sum);
         }
         RFT_UNROLL
         for (int i = 0; i < GATES * M; i++) {

@@ -42,6 +42,7 @@ typedef struct cursor {
     unit_index unit;
     int chunk, step; /* that chunk */
     int columns;     /* from the unit's first one to the last of y */
+    RFT_ORIGIN(origin)
 } cursor;
 
 /* Offsets of the rows of a unit from its first one. */
@@ -87,12 +88,14 @@ RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
         if (c->columns >= COLUMNS) {
             RFT_UNROLL
             for (int r = 0; r < ROWS; r++) {
+                RFT_CHECK_AT(c->origin, c->at + row_offset(f, r), bytes);
                 rft__bulk_load(to + r * (LINES * LINE_BYTES), c->at + row_offset(f, r), bytes, barrier, f->policy);
             }
         } else {
             _Pragma("unroll 1")
             for (int r = 0; r < ROWS; r++) {
                 if (row_exists(c, r)) {
+                    RFT_CHECK_AT(c->origin, c->at + row_offset(f, r), bytes);
                     rft__bulk_load(to + r * (LINES * LINE_BYTES), c->at + row_offset(f, r), bytes, barrier, f->policy);
                 }
             }
@@ -115,6 +118,7 @@ RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     for (int i = 0; i < ROWS * LINES; i++) {
         const int row = i / LINES, chunk = i % LINES * LANES + f->lane;
         if (row_exists(c, row) && c->chunk + chunk < f->end) {
+            RFT_CHECK_AT(c->origin, c->at + row_offset(f, row) + chunk * CHUNK_BYTES, 16);
             rft__cp_async16_policy(to + i * LINE_BYTES, c->at + row_offset(f, row) + chunk * CHUNK_BYTES, 16, f->policy);
         }
     }
@@ -131,6 +135,7 @@ RFT_FN void feed_issue(feed *f, int stage, const cursor *c) {
     for (int i = 0; i < ROWS * LINES; i++) {
         const int row = i / LINES, line = i % LINES, chunk = line * LANES + f->lane;
         if (row_exists(c, row) && c->chunk + chunk < f->end) {
+            RFT_CHECK_AT(c->origin, c->at + row_offset(f, row) + chunk * CHUNK_BYTES, W_SIZE);
             f->held[stage][line][row].word[0] = w_element(c->at + row_offset(f, row) + chunk * CHUNK_BYTES);
         }
     }

@@ -56,6 +56,7 @@ RFT_FN void cursor_enter(const walk *w, cursor *c) {
     c->chunk = w->first;
     c->step = 0;
     c->columns = columns_of(w->args) - p.column;
+    RFT_ORIGIN_SET(c->origin, w->args, RFT_AT_W, p.batch);
 }
 
 RFT_FN void cursor_advance(const walk *w, cursor *c) {
@@ -85,6 +86,7 @@ RFT_FN x_chunk x_load(x_place p, int m, int chunk) {
     const char *const from = p.x + m * p.row + (long long)chunk * CHUNK * p.next;
     x_chunk c;
 #if RFT_GEMV_X_VECTORS
+    RFT_CHECK_AT(p.origin, from, X_BYTES);
     RFT_UNROLL
     for (int i = 0; i < X_BYTES / 16; i++) {
         const uint4 v = rft__load16(from + 16 * i);
@@ -97,6 +99,7 @@ RFT_FN x_chunk x_load(x_place p, int m, int chunk) {
 #else
     RFT_UNROLL
     for (int i = 0; i < CHUNK; i++) {
+        RFT_CHECK_AT(p.origin, from + i * p.next, X_SIZE);
         const unsigned bits = x_element(from + i * p.next);
         if (X_SIZE == 4 || i % 2 == 0) {
             c.word[i * X_SIZE / 4] = bits;
@@ -187,13 +190,17 @@ RFT_FN void add_tail(const walk *w, const feed *f, place p, x_place xp, float *s
         return;
     }
     const char *const at = (const char *)w->args->w + w_offset(w, p) + (long long)k * W_SIZE;
+    RFT_ORIGIN(origin)
+    RFT_ORIGIN_SET(origin, w->args, RFT_AT_W, p.batch);
     for (int r = 0; r < ROWS; r++) {
         if (r % COLUMNS < columns) {
             const char *const from = at + row_offset(f, r);
+            RFT_CHECK_AT(origin, from, W_SIZE);
             const float wide = rft__widen(RFT_W_TYPE, w_element(from));
             RFT_UNROLL
             for (int i = 0; i < SUMS; i++) {
                 const bool mine = i % ROWS == r && i / ROWS < (RFT_M ? M : w->m);
+                RFT_CHECK_AT(xp.origin, xp.x + i / ROWS * xp.row + k * xp.next, mine ? X_SIZE : 0);
                 const float xv = mine ? rft__widen(RFT_X_TYPE, x_element(xp.x + i / ROWS * xp.row + k * xp.next)) : 0;
                 sum[i] = mine ? __fmaf_rn(wide, xv, sum[i]) : sum[i];
             }
@@ -250,12 +257,25 @@ RFT_FN target target_of(const walk *w, place p, int lane, int count) {
 RFT_FN void finish(const walk *w, target *t, float v) {
     const float up = RFT_GLU ? __shfl_down_sync(~0u, v, COLUMNS * END_SPACING) : 0;
     if (t->valid) {
+        if (RFT_DUMPS(RFT_DUMP_ACC)) {
+            RFT_DUMP_SPAN(w->args, t->batch, t->m, t->column, &v, &up, 1, 1);
+        }
         if (!OPERANDS_EARLY) {
             rft__epi_fetch(w->args, t->batch, t->m, t->column, 1, 1, &t->operands);
         }
         rft__epi_apply(w->args, t->batch, t->m, t->column, &t->operands, &v, &up, 1, 1);
         rft__store_span(w->args, t->batch, t->m, t->column, &v, 1, 1);
     }
+}
+
+/* A debug build: the sum that a lane holds before the parts meet. */
+RFT_FN void dump_part(const walk *w, place p, int lane, float v) {
+    const int i = lane / SPACING, r = i % ROWS, m = i / ROWS, n = p.column + r % COLUMNS, up = r / COLUMNS;
+    const bool exists = lane % SPACING == 0 && m < w->m && n < columns_of(w->args);
+    if (exists && RFT_DUMPS(RFT_DUMP_PART(w->part))) {
+        RFT_DUMP(w->args, p.batch, m, RFT_GLU == 2 ? 2 * n + up : n + up * (w->args->n / 2), v);
+    }
+    (void)v, (void)m, (void)n, (void)up;
 }
 
 /* The parts of a unit meet; the turn of the last warp goes round. */
@@ -357,6 +377,7 @@ RFT_FN void run(const rft__cuda_args *a) {
         }
         add_tail(&w, &f, p, xp, sum);
         const float v = reduce(f.lane, sum);
+        dump_part(&w, p, f.lane, v);
         if (PARTS == 1) {
             finish(&w, &t, v);
         } else {

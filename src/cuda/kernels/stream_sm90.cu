@@ -367,7 +367,28 @@ RFT_FN void fetch(const rft__cuda_args *a, const unit *t, rft__epi_operands *o) 
     rft__epi_fetch(a, t->batch, t->token, t->column, UNIT_COLUMNS, t->valid, o);
 }
 
+/* A debug build: what finish makes y of, or a part of it. */
+RFT_FN void dump(const rft__cuda_args *a, const unit *t, const outputs *y) {
+    if (RFT_DUMPS(RFT_DUMP_ACC)) {
+        RFT_DUMP_SPAN(a, t->batch, t->token, t->column, y->v, y->up, UNIT_COLUMNS, t->valid);
+    }
+    for (int p = 0; p < RFT_SPLIT; p++) {
+        const float *const from = (const float *)(shared + PARCELS) + t->place + p * (PARCEL_BYTES / 4);
+        float v[UNIT_ROWS], up[UNIT_ROWS];
+        RFT_UNROLL
+        for (int i = 0; i < UNIT_COLUMNS && RFT_DUMPS(RFT_DUMP_PART(p)); i++) {
+            v[i] = from[8 * (RFT_GLU == 2 ? 2 * i : i)];
+            up[i] = RFT_GLU ? from[RFT_GLU == 2 ? 8 * (2 * i + 1) : SHARE * RFT_STREAM_PITCH + 8 * i] : 0.0f;
+        }
+        if (RFT_DUMPS(RFT_DUMP_PART(p))) {
+            RFT_DUMP_SPAN(a, t->batch, t->token, t->column, v, up, UNIT_COLUMNS, t->valid);
+        }
+    }
+    (void)a, (void)t, (void)y;
+}
+
 RFT_FN void finish(const rft__cuda_args *a, const unit *t, const rft__epi_operands *o, outputs *y) {
+    dump(a, t, y);
     rft__epi_apply(a, t->batch, t->token, t->column, o, y->v, y->up, UNIT_COLUMNS, t->valid);
     rft__store_span(a, t->batch, t->token, t->column, y->v, UNIT_COLUMNS, t->valid);
 }
