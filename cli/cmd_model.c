@@ -21,7 +21,8 @@ typedef struct model_command {
     model_report report;
 } model_command;
 
-/* The file's W as the run reads it: its own bytes, or decoded into *decoded. NULL in *source: random values stand for it. */
+/* The file's W as the run reads it: its own bytes where they are aligned, or decoded into *decoded. NULL in *source: random
+ * values stand for it. */
 static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes,
                         const void **source) {
     rft_tensor tensor = rft_tensor_init();
@@ -32,7 +33,7 @@ static int load_weights(const model_command *c, const rft_layer *layer, rft_type
     if (rft_model_get_tensor(c->model, layer->tensor, &tensor, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     *source = tensor.data;
-    if (as_run == layer->type)
+    if (as_run == layer->type && tensor.data)
         return CLI_OK;
     if (!cli_bytes(as_run, layer->n * layer->k, bytes) || !(*decoded = cli_map(*bytes))) {
         cli_message("%s: no memory to decode %s", c->file, tensor.name);
@@ -183,8 +184,9 @@ static int check_shared_flags(const run_options *o) {
 }
 
 static const char doc[] =
-    "Lists the linear layers of a GGUF file or a Hugging Face config.json as matrix products: size, stored type, epilogue behind "
-    "each, bytes, intensity, what bounds it, the kernel. --run measures each on the file's own weights, proven right first.\v"
+    "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
+    "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
+    "measures each on the file's own weights, proven right first.\v"
     "Block formats are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no weights, so --run takes "
     "random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do not apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";

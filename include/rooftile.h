@@ -58,9 +58,30 @@ typedef struct rft_error {
 } rft_error;
 
 typedef enum rft_type { /* element types; quantised weights are an element type + scales, see rft_weight_desc */
-    RFT_F32 = 1, RFT_F16 = 2, RFT_BF16 = 3, RFT_E4M3 = 4, RFT_E5M2 = 5, RFT_I8 = 6, RFT_U8 = 7, RFT_I4 = 8, RFT_U4 = 9,
-    RFT_E2M1 = 10, RFT_E8M0 = 11, RFT_NF4 = 12, RFT_I32 = 13,
-    RFT_GGUF_Q4_0 = 258 /* ... 256 + the on-disk type number: block formats that carry their own scales */
+                        RFT_F32 = 1,
+                        RFT_F16 = 2,
+                        RFT_BF16 = 3,
+                        RFT_E4M3 = 4,
+                        RFT_E5M2 = 5,
+                        RFT_I8 = 6,
+                        RFT_U8 = 7,
+                        RFT_I4 = 8,
+                        RFT_U4 = 9,
+                        RFT_E2M1 = 10,
+                        RFT_E8M0 = 11,
+                        RFT_NF4 = 12,
+                        RFT_I32 = 13,
+                        /* stored in safetensors, known by name and size only */
+                        RFT_BOOL = 14,
+                        RFT_U16 = 15,
+                        RFT_U32 = 16,
+                        RFT_U64 = 17,
+                        RFT_C64 = 18,
+                        RFT_E2M3 = 19,
+                        RFT_E3M2 = 20,
+                        RFT_E4M3FNUZ = 21,
+                        RFT_E5M2FNUZ = 22,
+                        RFT_GGUF_Q4_0 = 258 /* ... 256 + the on-disk type number: block formats that carry their own scales */
 } rft_type;
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32

@@ -2,8 +2,9 @@
  *
  * rooftile_model.h - model files as lists of matrix products.
  *
- * A model file (GGUF v3, or a Hugging Face config.json) is opened once and is immutable from then on. It answers three
- * questions: which tensors it holds, which linear layers they form, and what one phase of inference costs in them.
+ * A model (a GGUF v3 file, a Hugging Face checkpoint in safetensors files, or its config.json alone) is opened once and is
+ * immutable from then on. It answers three questions: which tensors it holds, which linear layers they form, and what one phase
+ * of inference costs in them.
  *
  *     rft_model_open ┬ rft_model_get_layer(model, i, &phase, …)   one row a distinct linear: count, m, n, k, type, epilogue
  *                    ├ rft_model_get_cost(model, &phase, …)       FLOPs, weight bytes, parameters
@@ -28,8 +29,9 @@ extern "C" {
 typedef struct rft_model rft_model;
 
 typedef enum rft_model_format {
-    RFT_MODEL_GGUF = 1,  /* tensors with data */
-    RFT_MODEL_CONFIG = 2 /* config.json: shapes only, no tensors */
+    RFT_MODEL_GGUF = 1,       /* tensors with data */
+    RFT_MODEL_CONFIG = 2,     /* config.json: shapes only, no tensors */
+    RFT_MODEL_SAFETENSORS = 3 /* a checkpoint: config.json, and tensors with data in one or more files */
 } rft_model_format;
 
 typedef enum rft_phase_kind {
@@ -53,7 +55,7 @@ typedef struct rft_model_info {
     int32_t tied;             /* 1: lm_head multiplies by the token embedding */
     int64_t n_tensors;        /* 0 for config.json */
     int64_t parameters;       /* of the whole model, a tied embedding once */
-    uint64_t file_bytes;
+    uint64_t file_bytes;      /* of a checkpoint: of its safetensors files */
 } rft_model_info;
 
 typedef struct rft_tensor {
@@ -62,7 +64,8 @@ typedef struct rft_tensor {
     const char *name;                     /* lives as long as the model */
     int32_t n_dims;
     int64_t dims[RFT_TENSOR_MAX_DIMS];    /* dims[0] is the contiguous one (K of a weight, dims[1] its N); 1 past n_dims */
-    const void *data;                     /* in the file's mapping; aligned to the file's alignment (usually 32 bytes) */
+    const void *data;                     /* in the file's mapping, aligned to its element (GGUF: usually to 32 bytes); NULL where
+                                           * a safetensors file keeps it off that alignment: rft_model_decode reads it anyway */
     uint64_t bytes;                       /* exact storage */
 } rft_tensor;
 
@@ -108,10 +111,12 @@ RFT_DEFINE_INIT(rft_model_cost)
 #undef RFT_DEFINE_INIT
 #undef RFT_ZERO
 
-/* Opens a file, told apart by its first bytes. RFT_E_IO: cannot be read (native is errno); RFT_E_ARG: damaged;
- * RFT_E_UNSUPPORTED: sound, but of an architecture, version or kind that is not supported. */
+/* Opens a file, told apart by its first bytes, or a checkpoint by its folder (config.json, and model.safetensors or the files
+ * that model.safetensors.index.json names), by that index, or by a .safetensors file with config.json beside it. RFT_E_IO: cannot
+ * be read (native is errno); RFT_E_ARG: damaged; RFT_E_UNSUPPORTED: sound, but of an architecture, version or kind that is not
+ * supported. */
 RFT_API rft_status rft_model_open(const char *path, rft_model **out, rft_error *err);            /* [any] */
-/* The same over bytes that the caller keeps, 8-byte aligned, until rft_model_free. */
+/* The same over bytes of one GGUF file or config.json that the caller keeps, 8-byte aligned, until rft_model_free. */
 RFT_API rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out, rft_error *err); /* [any] */
 RFT_API void rft_model_free(rft_model *model); /* NULL is allowed */                             /* [own] */
 
@@ -133,8 +138,8 @@ RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *p
                                       rft_error *err);                                            /* [any] */
 
 /* Writes rows row0 .. row0+rows-1 of a tensor (a row is dims[0] elements; rows run over all other dims) as `to`
- * (RFT_F32, or RFT_BF16 rounded to nearest even) with `ld` elements from row to row, 0 meaning dims[0]. Several
- * threads may decode different rows of one tensor at once. Types that are only named are RFT_E_UNSUPPORTED. */
+ * (RFT_F32, RFT_BF16 rounded to nearest even, or RFT_F16 where it is stored so) with `ld` elements from row to row, 0 meaning
+ * dims[0]. Several threads may decode different rows of one tensor at once. Types that are only named are RFT_E_UNSUPPORTED. */
 RFT_API rft_status rft_model_decode(const rft_model *model, int64_t tensor, int64_t row0, int64_t rows, rft_type to,
                                     void *dst, int64_t ld, rft_error *err);                       /* [any] */
 

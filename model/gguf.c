@@ -136,16 +136,19 @@ static rft_status fill_keys(rft__gguf *g, rft__cursor *c) {
 
 /* ---- tensors ---- */
 
-static rft_status read_tensor_name(rft__cursor *c, rft__tensor *t) {
+/* The name, terminated in `copy` until the table keeps it. */
+static rft_status read_tensor_name(rft__cursor *c, char copy[RFT_GGUF_MAX_NAME], rft__tensor *t) {
     const char *name;
     size_t length;
     RFT_TRY(rft__cursor_string(c, "a tensor name", &name, &length));
-    if (length >= sizeof t->name || !printable(name, length)) {
+    if (length >= RFT_GGUF_MAX_NAME || !printable(name, length)) {
         RFT_FAIL(c->err, RFT_E_ARG,
                  "the tensor name of %zu bytes before offset %zu is longer than %d or holds control characters", length, c->at,
                  RFT_GGUF_MAX_NAME - 1);
     }
-    memcpy(t->name, name, length);
+    memcpy(copy, name, length);
+    copy[length] = 0;
+    t->name = copy;
     return RFT_OK;
 }
 
@@ -169,10 +172,10 @@ static rft_status read_dims(rft__cursor *c, rft__tensor *t) {
     return RFT_OK;
 }
 
-static rft_status read_tensor(rft__cursor *c, rft__tensor *t) {
+static rft_status read_tensor(rft__cursor *c, char name[RFT_GGUF_MAX_NAME], rft__tensor *t) {
     uint32_t type;
     *t = (rft__tensor){0};
-    RFT_TRY(read_tensor_name(c, t));
+    RFT_TRY(read_tensor_name(c, name, t));
     RFT_TRY(read_dims(c, t));
     RFT_TRY(rft__cursor_u32(c, "a tensor type", &type));
     RFT_TRY(rft__cursor_u64(c, "a tensor offset", &t->offset));
@@ -187,34 +190,15 @@ static rft_status read_tensor(rft__cursor *c, rft__tensor *t) {
     return rft__format_bytes(t->format->type, t->rows, t->dims[0], &t->bytes, c->err);
 }
 
-static int compare_tensors(const void *a, const void *b) {
-    const rft__tensor *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-static rft_status sort_tensors(rft__gguf *g, rft_error *err) {
-    for (size_t i = 0; i < g->n_tensors; i++) {
-        g->by_name[i] = &g->tensors[i];
+static rft_status fill_tensors(rft__gguf *g, rft__cursor *c, size_t count, size_t name_bytes) {
+    char name[RFT_GGUF_MAX_NAME];
+    RFT_TRY(rft__tensors_reserve(&g->allocator, count, name_bytes, &g->tensors, c->err));
+    for (size_t i = 0; i < count; i++) {
+        rft__tensor *t = &g->tensors.list[i];
+        RFT_TRY(read_tensor(c, name, t));
+        t->name = rft__tensors_keep_name(&g->tensors, name, strlen(name));
     }
-    qsort(g->by_name, g->n_tensors, sizeof *g->by_name, compare_tensors);
-    for (size_t i = 1; i < g->n_tensors; i++) {
-        if (strcmp(g->by_name[i - 1]->name, g->by_name[i]->name) == 0) {
-            RFT_FAIL(err, RFT_E_ARG, "the tensor '%s' occurs twice", g->by_name[i]->name);
-        }
-    }
-    return RFT_OK;
-}
-
-static rft_status fill_tensors(rft__gguf *g, rft__cursor *c) {
-    g->tensors = rft__alloc(&g->allocator, g->n_tensors * sizeof *g->tensors, sizeof(void *));
-    g->by_name = rft__alloc(&g->allocator, g->n_tensors * sizeof *g->by_name, sizeof(void *));
-    if (!g->tensors || !g->by_name) {
-        RFT_FAIL(c->err, RFT_E_NOMEM, "no memory for %zu tensors", g->n_tensors);
-    }
-    for (size_t i = 0; i < g->n_tensors; i++) {
-        RFT_TRY(read_tensor(c, &g->tensors[i]));
-    }
-    return sort_tensors(g, c->err);
+    return rft__tensors_sort(&g->tensors, c->err);
 }
 
 /* ---- data ---- */
@@ -254,11 +238,11 @@ static rft_status place_tensors(rft__gguf *g, rft__cursor *c) {
     const unsigned char *p = NULL;
     RFT_TRY(read_alignment(g, &alignment, c->err));
     const size_t past = c->at % (size_t)alignment;
-    if (past != 0 && g->n_tensors > 0) {
+    if (past != 0 && g->tensors.count > 0) {
         RFT_TRY(rft__cursor_take(c, (uint64_t)alignment - past, "padding before the data", &p));
     }
-    for (size_t i = 0; i < g->n_tensors; i++) {
-        RFT_TRY(place_tensor(&g->tensors[i], c, (size_t)alignment, &end));
+    for (size_t i = 0; i < g->tensors.count; i++) {
+        RFT_TRY(place_tensor(&g->tensors.list[i], c, (size_t)alignment, &end));
     }
     return RFT_OK;
 }
@@ -282,26 +266,28 @@ static rft_status read_head(rft__cursor *c, uint64_t *n_tensors, uint64_t *n_key
 }
 
 /* First walk: counts are true when it succeeds, since every key and tensor takes bytes of the file. */
-static rft_status check_header(rft__cursor c, uint64_t n_keys, uint64_t n_tensors) {
+static rft_status check_header(rft__cursor c, uint64_t n_keys, uint64_t n_tensors, size_t *name_bytes) {
     for (uint64_t i = 0; i < n_keys; i++) {
         rft__gguf_key key;
         RFT_TRY(read_key(&c, &key));
     }
     for (uint64_t i = 0; i < n_tensors; i++) {
         rft__tensor tensor;
-        RFT_TRY(read_tensor(&c, &tensor));
+        char name[RFT_GGUF_MAX_NAME];
+        RFT_TRY(read_tensor(&c, name, &tensor));
+        *name_bytes += strlen(name) + 1;
     }
     return RFT_OK;
 }
 
 static rft_status parse(rft__gguf *g, rft__cursor *c) {
     uint64_t n_tensors, n_keys;
+    size_t name_bytes = 0;
     RFT_TRY(read_head(c, &n_tensors, &n_keys));
-    RFT_TRY(check_header(*c, n_keys, n_tensors));
+    RFT_TRY(check_header(*c, n_keys, n_tensors, &name_bytes));
     g->n_keys = (size_t)n_keys;
-    g->n_tensors = (size_t)n_tensors;
     RFT_TRY(fill_keys(g, c));
-    RFT_TRY(fill_tensors(g, c));
+    RFT_TRY(fill_tensors(g, c, (size_t)n_tensors, name_bytes));
     return place_tensors(g, c);
 }
 
@@ -317,22 +303,8 @@ rft_status rft__gguf_parse(const rft__allocator *a, const unsigned char *bytes, 
 
 void rft__gguf_free(rft__gguf *g) {
     rft__release(&g->allocator, g->keys, g->n_keys * sizeof *g->keys);
-    rft__release(&g->allocator, g->tensors, g->n_tensors * sizeof *g->tensors);
-    rft__release(&g->allocator, g->by_name, g->n_tensors * sizeof *g->by_name);
+    rft__tensors_free(&g->allocator, &g->tensors);
     *g = (rft__gguf){.allocator = g->allocator};
-}
-
-int64_t rft__gguf_find_tensor(const rft__gguf *g, const char *name) {
-    size_t low = 0, high = g->n_tensors;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, g->by_name[middle]->name);
-        if (order == 0) {
-            return g->by_name[middle] - g->tensors;
-        }
-        *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
-    }
-    return -1;
 }
 
 static const rft__gguf_key *find_key(const rft__gguf *g, const char *name) {

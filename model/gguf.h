@@ -8,9 +8,7 @@
 #ifndef RFT_MODEL_GGUF_H
 #define RFT_MODEL_GGUF_H
 
-#include "base/alloc.h"
-#include "format/format.h"
-#include "rooftile_model.h"
+#include "tensors.h"
 
 #define RFT_GGUF_MAX_NAME 64 /* of a tensor, with its terminator */
 
@@ -22,29 +20,16 @@ typedef struct rft__gguf_key {
     const unsigned char *value; /* of an array: its first element */
 } rft__gguf_key;
 
-typedef struct rft__tensor {
-    char name[RFT_GGUF_MAX_NAME];
-    const rft__format *format;
-    uint32_t n_dims;
-    int64_t dims[RFT_TENSOR_MAX_DIMS]; /* 1 past n_dims */
-    uint64_t offset;                   /* in the data section */
-    const unsigned char *data;
-    int64_t rows, bytes; /* rows: product of dims[1..] */
-} rft__tensor;
-
 typedef struct rft__gguf {
     rft__allocator allocator;
-    rft__gguf_key *keys;  /* sorted by name */
-    rft__tensor *tensors; /* in file order */
-    const rft__tensor **by_name;
-    size_t n_keys, n_tensors;
+    rft__gguf_key *keys; /* sorted by name */
+    size_t n_keys;
+    rft__tensors tensors;
 } rft__gguf;
 
 /* On failure everything is released. */
 rft_status rft__gguf_parse(const rft__allocator *a, const unsigned char *bytes, size_t size, rft__gguf *out, rft_error *err);
 void rft__gguf_free(rft__gguf *gguf);
-
-int64_t rft__gguf_find_tensor(const rft__gguf *gguf, const char *name); /* -1: none */
 
 /* Integers of any width, in min..max. An absent key leaves *out alone and is an error only if required. */
 rft_status rft__gguf_integer(const rft__gguf *gguf, const char *key, bool required, int64_t min, int64_t max, int64_t *out,

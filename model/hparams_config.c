@@ -8,61 +8,21 @@
 
 #include "base/error.h"
 #include "cursor.h"
+#include "json_read.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 #define MAX_CONFIG_BYTES ((size_t)16 << 20) /* hundreds of times a real one; bounds the parser's memory */
 
-/* The value of a key, NULL where it is absent or null. */
-static const json_t *find(const json_t *root, const char *key) {
-    const json_t *value = json_object_get(root, key);
-    return json_is_null(value) ? NULL : value;
-}
-
-static rft_status read_size(const json_t *root, const char *key, bool required, int64_t *out, rft_error *err) {
-    const json_t *value = find(root, key);
-    if (!value) {
-        return required ? rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", key) : RFT_OK;
-    }
-    if (!json_is_integer(value)) {
-        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is not a whole number", key);
-    }
-    const json_int_t number = json_integer_value(value);
-    if (number < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = %" JSON_INTEGER_FORMAT " is negative", key, number);
-    }
-    *out = number;
-    return RFT_OK;
-}
-
-static rft_status read_bool(const json_t *root, const char *key, bool *out, rft_error *err) {
-    const json_t *value = find(root, key);
-    if (value && !json_is_boolean(value)) {
-        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is neither true nor false", key);
-    }
-    *out = value ? json_is_true(value) : *out;
-    return RFT_OK;
-}
-
-static rft_status read_string(const json_t *root, const char *key, const char **out, rft_error *err) {
-    const json_t *value = find(root, key);
-    if (value && !json_is_string(value)) {
-        RFT_FAIL(err, RFT_E_ARG, "the value of '%s' is not a string", key);
-    }
-    *out = value ? json_string_value(value) : *out;
-    return RFT_OK;
-}
-
 static rft_status read_arch(const json_t *root, rft__hparams *h, rft_error *err) {
     const char *type = NULL, *name = "";
-    RFT_TRY(read_string(root, "model_type", &type, err));
+    RFT_TRY(rft__json_string(root, "model_type", &type, err));
     if (!type) {
         RFT_FAIL(err, RFT_E_ARG, "the key 'model_type' is missing: this is not a model's config.json");
     }
     RFT_TRY(rft__arch_find(type, &h->arch, err));
-    RFT_TRY(read_string(root, "_name_or_path", &name, err));
+    RFT_TRY(rft__json_string(root, "_name_or_path", &name, err));
     rft__copy_printable(h->name, sizeof h->name, name, strlen(name));
     return RFT_OK;
 }
@@ -73,8 +33,8 @@ static rft_status read_type(const json_t *root, rft__hparams *h, rft_error *err)
         rft_type type;
     } types[] = {{"float32", RFT_F32}, {"float16", RFT_F16}, {"bfloat16", RFT_BF16}};
     const char *name = "float32";
-    RFT_TRY(read_string(root, "torch_dtype", &name, err));
-    RFT_TRY(read_string(root, "dtype", &name, err));
+    RFT_TRY(rft__json_string(root, "torch_dtype", &name, err));
+    RFT_TRY(rft__json_string(root, "dtype", &name, err));
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(name, types[i].name) == 0) {
             h->type = types[i].type;
@@ -88,7 +48,7 @@ static rft_status refuse_experts(const json_t *root, rft_error *err) {
     static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         int64_t experts = 0;
-        RFT_TRY(read_size(root, keys[i], false, &experts, err));
+        RFT_TRY(rft__json_size(root, keys[i], false, &experts, err));
         if (experts > 0) {
             RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %" PRId64 ": mixture-of-experts layers are not supported", keys[i], experts);
         }
@@ -97,31 +57,31 @@ static rft_status refuse_experts(const json_t *root, rft_error *err) {
 }
 
 static rft_status refuse_quantised(const json_t *root, rft_error *err) {
-    const json_t *config = find(root, "quantization_config");
+    const json_t *config = rft__json_find(root, "quantization_config");
     const char *method = "unnamed";
     if (!config) {
         return RFT_OK;
     }
-    RFT_TRY(read_string(config, "quant_method", &method, err));
+    RFT_TRY(rft__json_string(config, "quant_method", &method, err));
     RFT_FAIL(err, RFT_E_UNSUPPORTED, "quantization_config of method '%.40s': weights quantised outside GGUF are not supported",
              method);
 }
 
 static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {
-    RFT_TRY(read_size(root, "hidden_size", true, &h->hidden, err));
-    RFT_TRY(read_size(root, "num_hidden_layers", true, &h->layers, err));
-    RFT_TRY(read_size(root, "intermediate_size", true, &h->ffn, err));
-    RFT_TRY(read_size(root, "vocab_size", true, &h->vocab, err));
-    RFT_TRY(read_size(root, "num_attention_heads", true, &h->heads, err));
-    RFT_TRY(read_size(root, "num_key_value_heads", false, &h->kv_heads, err));
-    RFT_TRY(read_size(root, "head_dim", false, &h->head_dim, err));
-    return read_size(root, "max_position_embeddings", false, &h->context, err);
+    RFT_TRY(rft__json_size(root, "hidden_size", true, &h->hidden, err));
+    RFT_TRY(rft__json_size(root, "num_hidden_layers", true, &h->layers, err));
+    RFT_TRY(rft__json_size(root, "intermediate_size", true, &h->ffn, err));
+    RFT_TRY(rft__json_size(root, "vocab_size", true, &h->vocab, err));
+    RFT_TRY(rft__json_size(root, "num_attention_heads", true, &h->heads, err));
+    RFT_TRY(rft__json_size(root, "num_key_value_heads", false, &h->kv_heads, err));
+    RFT_TRY(rft__json_size(root, "head_dim", false, &h->head_dim, err));
+    return rft__json_size(root, "max_position_embeddings", false, &h->context, err);
 }
 
 /* The epilogue of ffn_gate is silu, which all the families here have; a config that says otherwise is another model. */
 static rft_status check_activation(const json_t *root, rft_error *err) {
     const char *name = "silu";
-    RFT_TRY(read_string(root, "hidden_act", &name, err));
+    RFT_TRY(rft__json_string(root, "hidden_act", &name, err));
     if (strcmp(name, "silu") != 0 && strcmp(name, "swish") != 0) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "hidden_act = '%.40s': only silu is supported", name);
     }
@@ -130,10 +90,10 @@ static rft_status check_activation(const json_t *root, rft_error *err) {
 
 static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *err) {
     h->tied = h->arch->tied;
-    RFT_TRY(read_bool(root, "tie_word_embeddings", &h->tied, err));
-    RFT_TRY(read_bool(root, "attention_bias", &h->output_bias, err));
+    RFT_TRY(rft__json_bool(root, "tie_word_embeddings", &h->tied, err));
+    RFT_TRY(rft__json_bool(root, "attention_bias", &h->output_bias, err));
     h->qkv_bias = h->arch->qkv_bias || h->output_bias;
-    return read_bool(root, "mlp_bias", &h->mlp_bias, err);
+    return rft__json_bool(root, "mlp_bias", &h->mlp_bias, err);
 }
 
 static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err) {
@@ -147,26 +107,10 @@ static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err)
     return rft__hparams_check(h, err);
 }
 
-/* The parser names no place when it runs out of memory. */
-static rft_status report_json(const json_error_t *json, rft_error *err) {
-    if (json->line < 0) {
-        RFT_FAIL(err, RFT_E_NOMEM, "no memory to read JSON");
-    }
-    char text[JSON_ERROR_TEXT_LENGTH];
-    rft__copy_printable(text, sizeof text, json->text, strlen(json->text));
-    RFT_FAIL(err, RFT_E_ARG, "JSON line %d, column %d: %.150s", json->line, json->column, text);
-}
-
 rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft_error *err) {
     *h = (rft__hparams){0};
-    if (size > MAX_CONFIG_BYTES) {
-        RFT_FAIL(err, RFT_E_ARG, "a config.json of %zu bytes is over the limit of %zu", size, MAX_CONFIG_BYTES);
-    }
-    json_error_t json;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json);
-    if (!root) {
-        return report_json(&json, err);
-    }
+    json_t *root = NULL;
+    RFT_TRY(rft__json_load("", text, size, MAX_CONFIG_BYTES, &root, err));
     const rft_status status = read_root(root, h, err);
     json_decref(root);
     return status;

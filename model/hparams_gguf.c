@@ -46,11 +46,11 @@ static rft_status read_head_sizes(const rft__gguf *g, rft__hparams *h, rft_error
 }
 
 static rft_status rows_of(const rft__gguf *g, const char *name, int64_t *rows, rft_error *err) {
-    const int64_t tensor = rft__gguf_find_tensor(g, name);
+    const int64_t tensor = rft__tensors_find(&g->tensors, name);
     if (tensor < 0) {
         RFT_FAIL(err, RFT_E_ARG, "tensor '%s' is missing", name);
     }
-    *rows = g->tensors[tensor].rows;
+    *rows = g->tensors.list[tensor].rows;
     return RFT_OK;
 }
 
@@ -74,6 +74,6 @@ rft_status rft__hparams_from_gguf(const rft__gguf *g, rft__hparams *h, rft_error
     RFT_TRY(read_head_sizes(g, h, err));
     RFT_TRY(rows_of(g, "token_embd.weight", &h->vocab, err));
     RFT_TRY(rows_of(g, "blk.0.ffn_up.weight", &h->ffn, err));
-    h->tied = rft__gguf_find_tensor(g, "output.weight") < 0;
+    h->tied = rft__tensors_find(&g->tensors, "output.weight") < 0;
     return rft__hparams_check(h, err);
 }

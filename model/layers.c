@@ -71,13 +71,33 @@ static void add_layer(rft__layers *layers, const rft__layer *layer) {
 
 /* ---- from tensors ---- */
 
-static void tensor_name(char *name, size_t cap, rft__role role, int64_t block, const char *part) {
+const rft__naming rft__gguf_naming = {
+    "blk.",
+    "token_embd.weight",
+    {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_gate", "ffn_down", "output"},
+};
+
+const rft__naming rft__hf_naming = {
+    "model.layers.",
+    "model.embed_tokens.weight",
+    {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.up_proj", "mlp.gate_proj",
+     "mlp.down_proj", "lm_head"},
+};
+
+void rft__layer_tensor_name(const rft__naming *naming, rft__role role, int64_t block, const char *part,
+                            char name[RFT_LAYER_NAME]) {
     if (role == RFT_ROLE_LM_HEAD) {
-        snprintf(name, cap, "output.%s", part);
+        snprintf(name, RFT_LAYER_NAME, "%s.%s", naming->roles[role], part);
     } else {
-        snprintf(name, cap, "blk.%" PRId64 ".%s.%s", block, roles[role].name, part);
+        snprintf(name, RFT_LAYER_NAME, "%s%" PRId64 ".%s.%s", naming->blocks, block, naming->roles[role], part);
     }
 }
+
+typedef struct source { /* what the layers are made from */
+    const rft__tensors *tensors;
+    const rft__naming *naming;
+    rft_error *err;
+} source;
 
 static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, rft_error *err) {
     if (t->n_dims > 2 || t->dims[0] != k || t->dims[1] != n) {
@@ -89,67 +109,66 @@ static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, rft_er
     return RFT_OK;
 }
 
-static rft_status find_weight(const rft__gguf *g, const rft__hparams *h, rft__role role, int64_t block, int64_t *tensor,
-                              rft_error *err) {
-    char name[RFT_GGUF_MAX_NAME];
-    tensor_name(name, sizeof name, role, block, "weight");
-    *tensor = rft__gguf_find_tensor(g, role == RFT_ROLE_LM_HEAD && h->tied ? "token_embd.weight" : name);
+static rft_status find_weight(const source *s, const rft__hparams *h, rft__role role, int64_t block, int64_t *tensor) {
+    char name[RFT_LAYER_NAME];
+    rft__layer_tensor_name(s->naming, role, block, "weight", name);
+    *tensor = rft__tensors_find(s->tensors, role == RFT_ROLE_LM_HEAD && h->tied ? s->naming->embedding : name);
     if (*tensor < 0) {
-        RFT_FAIL(err, RFT_E_ARG, "tensor '%s' is missing", name);
+        RFT_FAIL(s->err, RFT_E_ARG, "tensor '%s' is missing", name);
     }
     return RFT_OK;
 }
 
-static rft_status find_bias(const rft__gguf *g, rft__role role, int64_t block, rft__layer *layer, rft_error *err) {
-    char name[RFT_GGUF_MAX_NAME];
-    tensor_name(name, sizeof name, role, block, "bias");
-    layer->bias_tensor = rft__gguf_find_tensor(g, name);
+static rft_status find_bias(const source *s, rft__role role, int64_t block, rft__layer *layer) {
+    char name[RFT_LAYER_NAME];
+    rft__layer_tensor_name(s->naming, role, block, "bias", name);
+    layer->bias_tensor = rft__tensors_find(s->tensors, name);
     layer->bias = layer->bias_tensor >= 0;
-    return layer->bias ? check_shape(&g->tensors[layer->bias_tensor], 1, layer->n, err) : RFT_OK;
+    return layer->bias ? check_shape(&s->tensors->list[layer->bias_tensor], 1, layer->n, s->err) : RFT_OK;
 }
 
 /* The ffn size of one block is what its ffn_up holds. */
-static rft_status block_sizes(const rft__gguf *g, int64_t block, rft__hparams *h, rft_error *err) {
+static rft_status block_sizes(const source *s, int64_t block, rft__hparams *h) {
     int64_t up;
-    RFT_TRY(find_weight(g, h, RFT_ROLE_UP, block, &up, err));
-    h->ffn = g->tensors[up].dims[1];
-    return rft__hparams_check(h, err);
+    RFT_TRY(find_weight(s, h, RFT_ROLE_UP, block, &up));
+    h->ffn = s->tensors->list[up].dims[1];
+    return rft__hparams_check(h, s->err);
 }
 
-static rft_status add_from_tensor(const rft__gguf *g, const rft__hparams *model, rft__role role, int64_t block, rft__layers *out,
-                                  rft_error *err) {
+static rft_status add_from_tensor(const source *s, const rft__hparams *model, rft__role role, int64_t block, rft__layers *out) {
     rft__layer layer = {.role = role, .count = 1};
     rft__hparams h = *model;
     if (role != RFT_ROLE_LM_HEAD) {
-        RFT_TRY(block_sizes(g, block, &h, err));
+        RFT_TRY(block_sizes(s, block, &h));
     }
     role_shape(&h, role, &layer.n, &layer.k);
-    RFT_TRY(find_weight(g, &h, role, block, &layer.tensor, err));
-    const rft__tensor *t = &g->tensors[layer.tensor];
-    RFT_TRY(check_shape(t, layer.n, layer.k, err));
-    RFT_TRY(find_bias(g, role, block, &layer, err));
+    RFT_TRY(find_weight(s, &h, role, block, &layer.tensor));
+    const rft__tensor *t = &s->tensors->list[layer.tensor];
+    RFT_TRY(check_shape(t, layer.n, layer.k, s->err));
+    RFT_TRY(find_bias(s, role, block, &layer));
     layer.type = t->format->type;
     layer.bytes = t->bytes;
     add_layer(out, &layer);
     return RFT_OK;
 }
 
-static rft_status add_all_tensors(const rft__gguf *g, const rft__hparams *h, rft__layers *out, rft_error *err) {
+static rft_status add_all_tensors(const source *s, const rft__hparams *h, rft__layers *out) {
     for (rft__role role = RFT_ROLE_Q; role < RFT_ROLE_LM_HEAD; role++) {
         for (int64_t block = 0; block < h->layers; block++) {
-            RFT_TRY(add_from_tensor(g, h, role, block, out, err));
+            RFT_TRY(add_from_tensor(s, h, role, block, out));
         }
     }
-    return add_from_tensor(g, h, RFT_ROLE_LM_HEAD, 0, out, err);
+    return add_from_tensor(s, h, RFT_ROLE_LM_HEAD, 0, out);
 }
 
-rft_status rft__layers_from_gguf(const rft__allocator *a, const rft__gguf *g, const rft__hparams *h, rft__layers *out,
-                                 rft_error *err) {
-    if ((uint64_t)h->layers > g->n_tensors) {
-        RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, g->n_tensors);
+rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, const rft__naming *naming,
+                                    const rft__hparams *h, rft__layers *out, rft_error *err) {
+    const source s = {tensors, naming, err};
+    if ((uint64_t)h->layers > tensors->count) {
+        RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, tensors->count);
     }
     RFT_TRY(make_room(a, h->layers * RFT_ROLE_LM_HEAD + 1, out, err));
-    const rft_status status = add_all_tensors(g, h, out, err);
+    const rft_status status = add_all_tensors(&s, h, out);
     if (status != RFT_OK) {
         rft__layers_free(a, out);
     }

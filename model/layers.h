@@ -34,9 +34,23 @@ typedef struct rft__layers {
     int64_t count, room;
 } rft__layers;
 
+#define RFT_LAYER_NAME 96 /* of a layer's tensor, with its terminator */
+
+typedef struct rft__naming { /* how a kind of file calls the tensors of the products */
+    const char *blocks;      /* before the number of a block */
+    const char *embedding;
+    const char *roles[RFT_N_ROLES];
+} rft__naming;
+
+extern const rft__naming rft__gguf_naming, rft__hf_naming;
+
+/* part: "weight" or "bias"; block does not count for lm_head. */
+void rft__layer_tensor_name(const rft__naming *naming, rft__role role, int64_t block, const char *part,
+                            char name[RFT_LAYER_NAME]);
+
 /* h is checked. Blocks may differ in type and in ffn size; every other shape must be the one that h demands. */
-rft_status rft__layers_from_gguf(const rft__allocator *a, const rft__gguf *gguf, const rft__hparams *h, rft__layers *out,
-                                 rft_error *err);
+rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, const rft__naming *naming,
+                                    const rft__hparams *h, rft__layers *out, rft_error *err);
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err);
 void rft__layers_free(const rft__allocator *a, rft__layers *layers);
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "checkpoint.h"
 #include "hparams.h"
 #include "layers.h"
 #include "mapping.h"
@@ -19,9 +20,11 @@
 struct rft_model {
     rft__allocator allocator;
     rft__mapping mapping; /* none where the caller keeps the bytes */
-    size_t file_bytes;
+    uint64_t file_bytes;
     rft_model_format format;
-    rft__gguf gguf; /* no tensors for a config.json */
+    rft__gguf gguf;
+    rft__checkpoint checkpoint;
+    const rft__tensors *tensors; /* of either; none for a config.json */
     rft__hparams hparams;
     rft__layers layers;
     int64_t parameters;
@@ -30,8 +33,8 @@ struct rft_model {
 /* ---- open ---- */
 
 static void count_parameters(rft_model *m) {
-    for (size_t i = 0; i < m->gguf.n_tensors; i++) {
-        m->parameters += m->gguf.tensors[i].rows * m->gguf.tensors[i].dims[0]; /* all lie in the file: no overflow */
+    for (size_t i = 0; i < m->tensors->count; i++) {
+        m->parameters += m->tensors->list[i].rows * m->tensors->list[i].dims[0]; /* all lie in the file: no overflow */
     }
 }
 
@@ -39,7 +42,19 @@ static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_er
     m->format = RFT_MODEL_GGUF;
     RFT_TRY(rft__gguf_parse(&m->allocator, bytes, size, &m->gguf, err));
     RFT_TRY(rft__hparams_from_gguf(&m->gguf, &m->hparams, err));
-    RFT_TRY(rft__layers_from_gguf(&m->allocator, &m->gguf, &m->hparams, &m->layers, err));
+    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__gguf_naming, &m->hparams, &m->layers, err));
+    count_parameters(m);
+    return RFT_OK;
+}
+
+static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err) {
+    rft__checkpoint *c = &m->checkpoint;
+    m->format = RFT_MODEL_SAFETENSORS;
+    RFT_TRY(rft__checkpoint_open(&m->allocator, path, c, err));
+    m->tensors = &c->tensors;
+    m->file_bytes = rft__checkpoint_bytes(c);
+    RFT_TRY(rft__hparams_from_config(c->config.bytes, c->config.size, &m->hparams, err));
+    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__hf_naming, &m->hparams, &m->layers, err));
     count_parameters(m);
     return RFT_OK;
 }
@@ -68,7 +83,10 @@ static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t si
     if (begins_json(bytes, size)) {
         return read_config(m, bytes, size, err);
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json", size,
+    if (rft__safetensors_begins(bytes, size)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "safetensors in memory: give the path instead, since config.json is needed too");
+    }
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json nor safetensors", size,
              size ? bytes[0] : 0);
 }
 
@@ -80,6 +98,7 @@ static rft_status create(rft_model **out, rft_error *err) {
     }
     m->allocator = a;
     m->gguf.allocator = a;
+    m->tensors = &m->gguf.tensors;
     *out = m;
     return RFT_OK;
 }
@@ -89,6 +108,7 @@ void rft_model_free(rft_model *m) {
         const rft__allocator a = m->allocator;
         rft__layers_free(&a, &m->layers);
         rft__gguf_free(&m->gguf);
+        rft__checkpoint_free(&a, &m->checkpoint);
         rft__unmap_file(&m->mapping);
         rft__release(&a, m, sizeof *m);
     }
@@ -117,7 +137,14 @@ rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out
 }
 
 static rft_status read_file(rft_model *m, const char *path, rft_error *err) {
+    if (rft__checkpoint_is(path, &m->mapping)) {
+        return read_checkpoint(m, path, err);
+    }
     RFT_TRY(rft__map_file(path, &m->mapping, err));
+    if (rft__checkpoint_is(path, &m->mapping)) {
+        rft__unmap_file(&m->mapping);
+        return read_checkpoint(m, path, err);
+    }
     return read_bytes(m, m->mapping.bytes, m->mapping.size, err);
 }
 
@@ -164,7 +191,7 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .vocab = h->vocab,
         .context = h->context,
         .tied = h->tied,
-        .n_tensors = (int64_t)m->gguf.n_tensors,
+        .n_tensors = (int64_t)m->tensors->count,
         .parameters = m->parameters,
         .file_bytes = m->file_bytes,
     };
@@ -172,15 +199,21 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
     return RFT_OK;
 }
 
+/* The bytes in place, unless a machine could trip over where they lie: safetensors promises no alignment. */
+static const void *usable_data(const rft__tensor *t) {
+    const size_t align = t->format->block_elements == 1 ? t->format->block_bytes : 1;
+    return (uintptr_t)t->data % align == 0 ? t->data : NULL;
+}
+
 rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *tensor, rft_error *err) {
     RFT_TRY(check_question(m, tensor, "tensor", err));
-    RFT_TRY(check_index("index", index, (int64_t)m->gguf.n_tensors, err));
-    const rft__tensor *t = &m->gguf.tensors[index];
+    RFT_TRY(check_index("index", index, (int64_t)m->tensors->count, err));
+    const rft__tensor *t = &m->tensors->list[index];
     rft_tensor result = {
         .type = t->format->type,
         .name = t->name,
         .n_dims = (int32_t)t->n_dims,
-        .data = t->data,
+        .data = usable_data(t),
         .bytes = (uint64_t)t->bytes,
     };
     memcpy(result.dims, t->dims, sizeof result.dims);
@@ -189,7 +222,7 @@ rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *t
 }
 
 int64_t rft_model_find_tensor(const rft_model *m, const char *name) {
-    return m && name ? rft__gguf_find_tensor(&m->gguf, name) : -1;
+    return m && name ? rft__tensors_find(m->tensors, name) : -1;
 }
 
 int64_t rft_model_layer_count(const rft_model *m) { return m ? m->layers.count : 0; }
@@ -237,12 +270,24 @@ static void decode_row_bf16(const rft__tensor *t, const unsigned char *src, uint
     }
 }
 
+/* Row `src` as `to`, at dst. */
+static void decode_row(const rft__tensor *t, const unsigned char *src, int64_t row_bytes, rft_type to, unsigned char *dst) {
+    if (to == t->format->type) {
+        memcpy(dst, src, (size_t)row_bytes);
+    } else if (to == RFT_F32) {
+        t->format->decode_blocks(src, t->dims[0] / t->format->block_elements, (float *)(void *)dst);
+    } else {
+        decode_row_bf16(t, src, (uint16_t *)(void *)dst);
+    }
+}
+
 static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows, rft_type to, int64_t ld, rft_error *err) {
-    if (to != RFT_F32 && to != RFT_BF16) {
-        RFT_FAIL(err, RFT_E_ARG, "to = %d (%s) is neither RFT_F32 nor RFT_BF16", (int)to, rft__format_name(to));
+    if (to != RFT_F32 && to != RFT_BF16 && !(to == RFT_F16 && t->format->type == RFT_F16)) {
+        RFT_FAIL(err, RFT_E_ARG, "to = %d (%s) is neither RFT_F32 nor RFT_BF16, nor RFT_F16 that is stored so", (int)to,
+                 rft__format_name(to));
     }
     if (row0 < 0 || rows < 0 || row0 > t->rows || rows > t->rows - row0) {
-        RFT_FAIL(err, RFT_E_ARG, "row0 = %" PRId64 " and rows = %" PRId64 " leave the %" PRId64 " rows of tensor '%s'", row0,
+        RFT_FAIL(err, RFT_E_ARG, "row0 = %" PRId64 " and rows = %" PRId64 " leave the %" PRId64 " rows of tensor '%.99s'", row0,
                  rows, t->rows, t->name);
     }
     int64_t extent;
@@ -250,7 +295,7 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
         RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
     }
     if (!t->format->decode_blocks) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%s' is %s, which is known by name and size only: it has no decoder", t->name,
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which is known by name and size only: it has no decoder", t->name,
                  t->format->name);
     }
     return RFT_OK;
@@ -261,18 +306,14 @@ rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, in
     if (!m || !dst) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "dst" : "model");
     }
-    RFT_TRY(check_index("tensor", tensor, (int64_t)m->gguf.n_tensors, err));
-    const rft__tensor *t = &m->gguf.tensors[tensor];
+    RFT_TRY(check_index("tensor", tensor, (int64_t)m->tensors->count, err));
+    const rft__tensor *t = &m->tensors->list[tensor];
     ld = ld ? ld : t->dims[0];
     RFT_TRY(check_decode(t, row0, rows, to, ld, err));
-    const int64_t row_bytes = t->bytes / t->rows;
+    const int64_t row_bytes = t->rows ? t->bytes / t->rows : 0;
+    const int64_t step = ld * (to == RFT_F32 ? 4 : 2);
     for (int64_t i = 0; i < rows; i++) {
-        const unsigned char *src = t->data + (row0 + i) * row_bytes;
-        if (to == RFT_F32) {
-            t->format->decode_blocks(src, t->dims[0] / t->format->block_elements, (float *)dst + i * ld);
-        } else {
-            decode_row_bf16(t, src, (uint16_t *)dst + i * ld);
-        }
+        decode_row(t, t->data + (row0 + i) * row_bytes, row_bytes, to, (unsigned char *)dst + i * step);
     }
     return RFT_OK;
 }

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_checkpoint.c - checkpoints on disk: a folder, a single file, an index over several; the layers and values that they yield,
+ * and what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rooftile_model.h"
+#include "safetensors_builder.h"
+#include "test_folder.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static st_builder file;
+
+static void write_file(const char *name, const void *bytes, size_t size) {
+    FILE *out = fopen(in_folder(name), "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, size, out), size);
+    fclose(out);
+}
+
+static void write_text(const char *name, const char *text) { write_file(name, text, strlen(text)); }
+
+static void write_tensors(const char *name) {
+    st_end(&file);
+    write_file(name, file.bytes, file.size);
+}
+
+static void write_whole_model(const char *name) {
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    st_tiny_block(&file, 1);
+    st_tiny_ends(&file);
+    write_tensors(name);
+}
+
+static rft_model *open_good(const char *name) {
+    rft_model *model = NULL;
+    rft_error err = {0};
+    if (rft_model_open(in_folder(name), &model, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+    return model;
+}
+
+static void assert_refused(const char *name, rft_status want, const char *part) {
+    rft_model *model = NULL;
+    rft_error err = {0};
+    const rft_status got = rft_model_open(in_folder(name), &model, &err);
+    if (got != want || !strstr(err.message, part) || model) {
+        fail_msg("%s: status %d, '%s'; expected %d and '%s'", name, got, err.message, want, part);
+    }
+}
+
+static rft_layer layer_at(const rft_model *model, int64_t row) {
+    const rft_phase phase = {RFT_PHASE_DECODE, 3, 1};
+    rft_layer layer = rft_layer_init();
+    assert_int_equal(rft_model_get_layer(model, row, &phase, &layer, NULL), RFT_OK);
+    return layer;
+}
+
+static void assert_tiny(rft_model *model) {
+    static const struct {
+        const char *name;
+        int64_t count, n, k;
+    } rows[] = {{"attn_q", 2, 64, 64}, {"attn_k", 2, 32, 64},   {"attn_v", 2, 32, 64},   {"attn_output", 2, 64, 64},
+                {"ffn_up", 2, 96, 64}, {"ffn_gate", 2, 96, 64}, {"ffn_down", 2, 64, 96}, {"lm_head", 1, 128, 64}};
+    assert_int_equal(rft_model_layer_count(model), 8);
+    for (int64_t i = 0; i < 8; i++) {
+        const rft_layer layer = layer_at(model, i);
+        assert_string_equal(layer.name, rows[i].name);
+        assert_true(layer.count == rows[i].count && layer.n == rows[i].n && layer.k == rows[i].k && layer.type == RFT_F32);
+        assert_true(layer.weight_bytes == 4 * (uint64_t)(layer.n * layer.k) && layer.tensor >= 0 && layer.bias_tensor == -1);
+    }
+}
+
+static void folder_and_file_are_read(void **state) {
+    (void)state;
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+    write_whole_model("model.safetensors");
+    for (int whole = 0; whole < 2; whole++) {
+        rft_model *model = open_good(whole ? "." : "model.safetensors");
+        rft_model_info info = rft_model_info_init();
+        assert_tiny(model);
+        assert_int_equal(rft_model_get_info(model, &info, NULL), RFT_OK);
+        assert_true(info.format == RFT_MODEL_SAFETENSORS && info.n_tensors == 21 && info.file_bytes == file.size);
+        assert_true(info.parameters == 2 * (64 * (64 + 32 + 32 + 64 + 3 * 96) + 128) + 2 * 128 * 64 + 64 && info.tied == 0);
+        rft_model_free(model);
+    }
+}
+
+static void values_are_the_files_own(void **state) {
+    (void)state;
+    rft_model *model = open_good("model.safetensors");
+    const rft_layer layer = layer_at(model, 6);
+    rft_tensor t = rft_tensor_init();
+    float rows[2 * 96];
+    assert_int_equal(rft_model_get_tensor(model, layer.tensor, &t, NULL), RFT_OK);
+    assert_string_equal(t.name, "model.layers.0.mlp.down_proj.weight");
+    assert_non_null(t.data);
+    assert_int_equal(rft_model_decode(model, layer.tensor, 3, 2, RFT_F32, rows, 0, NULL), RFT_OK);
+    assert_memory_equal(rows, (const float *)t.data + 3 * 96, sizeof rows);
+    rft_model_free(model);
+}
+
+/* An unpadded header puts all data off their alignment: no pointer is given, decoding works. */
+static void misaligned_data_are_decoded(void **state) {
+    (void)state;
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    st_tiny_block(&file, 1);
+    st_tiny_ends(&file);
+    if ((8 + file.header_size + 1) % 4 == 0) {
+        file.header[file.header_size++] = ' ';
+    }
+    st_finish(&file, 0);
+    write_file("model.safetensors", file.bytes, file.size);
+    rft_model *model = open_good("model.safetensors");
+    rft_tensor t = rft_tensor_init();
+    const int64_t at = rft_model_find_tensor(model, "model.norm.weight");
+    float row[64];
+    assert_tiny(model);
+    assert_int_equal(rft_model_get_tensor(model, at, &t, NULL), RFT_OK);
+    assert_null(t.data);
+    assert_int_equal(rft_model_decode(model, at, 0, 1, RFT_F32, row, 0, NULL), RFT_OK);
+    assert_true(row[0] != 0 && row[63] != 0);
+    rft_model_free(model);
+}
+
+static void f16_is_copied_as_stored(void **state) {
+    (void)state;
+    write_whole_model("model.safetensors");
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    st_tiny_block(&file, 1);
+    st_tiny_ends(&file);
+    uint16_t *data = st_add(&file, "half", "F16", "[2,4]", 16);
+    data[5] = 0x3c00;
+    write_tensors("model.safetensors");
+    rft_model *model = open_good("model.safetensors");
+    uint16_t rows[8] = {0};
+    const int64_t at = rft_model_find_tensor(model, "half");
+    assert_int_equal(rft_model_decode(model, at, 0, 2, RFT_F16, rows, 0, NULL), RFT_OK);
+    assert_int_equal(rows[5], 0x3c00);
+    assert_int_equal(rft_model_decode(model, at, 0, 2, RFT_BF16, rows, 0, NULL), RFT_OK);
+    assert_int_equal(rows[5], 0x3f80);
+    rft_model_free(model);
+}
+
+/* ---- several files ---- */
+
+#define SHARD0 "model-00001-of-00002.safetensors"
+#define SHARD1 "model-00002-of-00002.safetensors"
+
+static void write_index(const char *last_file) {
+    char text[8192];
+    size_t n = (size_t)snprintf(text, sizeof text, "{\"metadata\":{\"total_size\":1},\"weight_map\":{");
+    for (int block = 0; block < 2; block++) {
+        for (int i = 0; i < ST_TINY_PARTS; i++) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "\"model.layers.%d.%s.weight\":\"%s\",", block,
+                                  st_tiny_parts[i].name, block ? SHARD1 : SHARD0);
+        }
+    }
+    snprintf(text + n, sizeof text - n,
+             "\"model.embed_tokens.weight\":\"" SHARD1 "\",\"model.norm.weight\":\"" SHARD1 "\",\"lm_head.weight\":\"%s\"}}",
+             last_file);
+    write_text("model.safetensors.index.json", text);
+}
+
+static void index_joins_files(void **state) {
+    (void)state;
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    write_tensors(SHARD0);
+    st_begin(&file);
+    st_tiny_block(&file, 1);
+    st_tiny_ends(&file);
+    write_tensors(SHARD1);
+    write_index(SHARD1);
+    rft_model *model = open_good(".");
+    assert_tiny(model);
+    rft_model_free(model);
+    model = open_good("model.safetensors.index.json");
+    assert_tiny(model);
+    rft_model_free(model);
+    assert_refused(SHARD0, RFT_E_ARG, "tensor 'model.layers.1.mlp.up_proj.weight' is missing");
+}
+
+static void bad_indexes(void **state) {
+    (void)state;
+    static const struct {
+        rft_status status;
+        const char *text, *part;
+    } rows[] = {
+        {RFT_E_ARG, "{}", "'weight_map' is missing"},
+        {RFT_E_ARG, "{\"weight_map\":[]}", "'weight_map' is missing, or no object"},
+        {RFT_E_ARG, "{\"weight_map\":{}}", "0 files, not 1"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":7}}", "not a string"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":\"../x.safetensors\"}}", "'../x.safetensors' is no plain file name"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":\"/etc/passwd\"}}", "no plain file name"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":\"..\"}}", "no plain file name"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":\"\"}}", "no plain file name"},
+        {RFT_E_IO, "{\"weight_map\":{\"a\":\"none.safetensors\"}}", "none.safetensors"},
+        {RFT_E_ARG, "{\"weight_map\":{\"a\":\"" SHARD0 "\"}}", "tensor 'a' is not in '" SHARD0 "'"},
+        {RFT_E_ARG, "{\"weight_map\":{\"model.norm.weight\":\"" SHARD0 "\",\"a\":\"" SHARD1 "\"}}",
+         "'model.norm.weight' is not in"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_text("model.safetensors.index.json", rows[i].text);
+        assert_refused(".", rows[i].status, rows[i].part);
+    }
+    write_index(SHARD0);
+    assert_refused(".", RFT_E_ARG, "'lm_head.weight' is not in '" SHARD0 "'");
+    unlink(in_folder("model.safetensors.index.json"));
+}
+
+/* ---- refusals ---- */
+
+static void config_is_needed(void **state) {
+    (void)state;
+    unlink(in_folder("config.json"));
+    assert_refused("model.safetensors", RFT_E_IO, "a folder with config.json: cannot open");
+    assert_refused(".", RFT_E_IO, "config.json");
+    write_text("config.json", "{\"model_type\":\"mamba\"}");
+    assert_refused(".", RFT_E_UNSUPPORTED, "'mamba'");
+    write_text("config.json", "{" ST_TINY_SIZES ",\"head_dim\":32}");
+    assert_refused(".", RFT_E_ARG, "tensor 'model.layers.0.self_attn.q_proj.weight' has 2 dimensions, K = 64 and N = 64");
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+    rft_model_free(open_good("."));
+    unlink(in_folder("model.safetensors"));
+    assert_refused(".", RFT_E_IO, "model.safetensors");
+}
+
+static void memory_is_refused_with_the_reason(void **state) {
+    (void)state;
+    rft_model *model;
+    rft_error err = {0};
+    st_raw(&file, "{}", 0);
+    assert_int_equal(rft_model_open_memory(file.bytes, file.size, &model, &err), RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "give the path"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folder_and_file_are_read),
+        cmocka_unit_test(values_are_the_files_own),
+        cmocka_unit_test(misaligned_data_are_decoded),
+        cmocka_unit_test(f16_is_copied_as_stored),
+        cmocka_unit_test(index_joins_files),
+        cmocka_unit_test(bad_indexes),
+        cmocka_unit_test(config_is_needed),
+        cmocka_unit_test(memory_is_refused_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
