@@ -52,6 +52,8 @@ function(rft_add_layers)
     set(embedded "${RFT_GENERATED_DIR}/cuda_embedded.c")
     rft_embed_cuda("${embedded}")
     rft_add_objects(rooftile_baseline ${sources} "${embedded}")
+    # Quantising a model is hours or minutes by these loops alone.
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/format/encode_fit.c" PROPERTIES COMPILE_OPTIONS "-O3;-fno-trapping-math")
 endfunction()
 
 # Full unrolls and sanitizers multiply: with all checks gcc takes minutes and clang 14 over ten minutes for one file of register

@@ -102,3 +102,23 @@ uint16_t rft__bf16_from_f32(float value) {
     }
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+
+uint16_t rft__f16_from_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return (uint16_t)(sign | 0x7e00u);
+    }
+    if (magnitude >= 0x477ff000u) { /* 65520: halfway to what would be the next one */
+        return (uint16_t)(sign | 0x7c00u);
+    }
+    if (magnitude < 0x38800000u) { /* below 2^-14 a step is 2^-24, that of f32 at 0.5 */
+        float at;
+        memcpy(&at, &magnitude, sizeof at);
+        at += 0.5f;
+        memcpy(&bits, &at, sizeof bits);
+        return (uint16_t)(sign | (bits - 0x3f000000u));
+    }
+    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
+}

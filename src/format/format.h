@@ -31,7 +31,8 @@ const rft__format *rft__format_at(uint32_t index);          /* NULL past the las
 /* Storage of n rows of k elements. k must be a multiple of the block. */
 rft_status rft__format_bytes(rft_type type, int64_t n, int64_t k, int64_t *bytes, rft_error *err);
 
-/* Round to nearest even; NaN stays NaN. */
+/* Round to nearest even; NaN stays NaN, what is too large becomes infinity. */
 uint16_t rft__bf16_from_f32(float value);
+uint16_t rft__f16_from_f32(float value);
 
 #endif
