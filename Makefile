@@ -25,7 +25,7 @@ setup:
 	@tools/setup.sh
 
 check:
-	@tools/setup.sh nvrtc
+	@tools/setup.sh nvrtc python
 	@tools/check.sh
 
 demo: setup

@@ -49,5 +49,6 @@ int cmd_explain(int argc, char **argv);
 int cmd_jit(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_model(int argc, char **argv);
+int cmd_quantize(int argc, char **argv);
 
 #endif

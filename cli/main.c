@@ -18,6 +18,7 @@ static const command commands[] = {
     {"info", cmd_info, "the build, this machine, kernels, environment variables"},
     {"roofline", cmd_roofline, "measure this machine's roofs and save its profile"},
     {"model", cmd_model, "a model file as its list of matrix products"},
+    {"quantize", cmd_quantize, "a model file with its weights in a smaller type"},
     {"bench", cmd_bench, "time shapes against the roof and other libraries"},
     {"explain", cmd_explain, "which kernel runs a shape, and why"},
     {"jit", cmd_jit, "compile a model's GPU kernels ahead of time"},

@@ -93,6 +93,34 @@ typedef struct rft_model_cost { /* of the linear layers of one phase */
     int64_t linear_parameters;  /* n k, summed; a tied lm_head counts here */
 } rft_model_cost;
 
+/* ---- writing ---- */
+
+#define RFT_QUANTIZE_NEAREST    1u /* round to nearest; without it scales of the least squared error are searched for */
+#define RFT_QUANTIZE_EMBEDDINGS 2u /* the token embedding too, which a tied lm_head multiplies by */
+#define RFT_QUANTIZE_AGAIN      4u /* weights that are quantised already too: their new error adds to the old one */
+
+typedef struct rft_quantized { /* one tensor of the new file */
+    uint32_t struct_size;
+    const char *name; /* in that file; strings live until the call returns */
+    const char *why;  /* why `to` is not the type that was asked for, "" where it is */
+    rft_type from, to;
+    int64_t n, k, done;                /* rows, their length, and rows written so far */
+    uint64_t bytes;                    /* exact storage */
+    int64_t index, count;              /* of the file's tensors */
+    double rel_rms, max_error, cosine; /* new values against old, once done = n: sqrt(sum e^2 / sum x^2), max |e|, angle */
+} rft_quantized;
+
+typedef struct rft_quantize_options {
+    uint32_t struct_size;
+    rft_type to;             /* one of rft_quantize_type */
+    uint32_t flags, threads; /* RFT_QUANTIZE_*; 0 threads: as rft_ctx_options.threads */
+    const char *const *keep; /* fnmatch(3) patterns of names in the new file that stay as they are */
+    uint32_t n_keep;
+    /* After each piece of a tensor, at least once a tensor, in the caller's thread; not 0: stop, and no file is written. */
+    int (*progress)(void *user, const rft_quantized *tensor);
+    void *user;
+} rft_quantize_options;
+
 #ifdef __cplusplus
 #define RFT_ZERO {}
 #else
@@ -108,6 +136,8 @@ RFT_DEFINE_INIT(rft_model_info)
 RFT_DEFINE_INIT(rft_tensor)
 RFT_DEFINE_INIT(rft_layer)
 RFT_DEFINE_INIT(rft_model_cost)
+RFT_DEFINE_INIT(rft_quantized)
+RFT_DEFINE_INIT(rft_quantize_options)
 #undef RFT_DEFINE_INIT
 #undef RFT_ZERO
 
@@ -142,6 +172,16 @@ RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *p
  * dims[0]. Several threads may decode different rows of one tensor at once. Types that are only named are RFT_E_UNSUPPORTED. */
 RFT_API rft_status rft_model_decode(const rft_model *model, int64_t tensor, int64_t row0, int64_t rows, rft_type to,
                                     void *dst, int64_t ld, rft_error *err);                       /* [any] */
+
+/* The types that can be written, by index; 0 past the last. */
+RFT_API rft_type rft_quantize_type(uint32_t index); /* [any] */
+/* Writes the model as a GGUF file at `path`: the weights of its linear layers as o->to, all else as it is. Vectors of a
+ * checkpoint become f32, as readers of GGUF expect; K that is no multiple of the type's block takes its fallback or stays. Keys
+ * of a GGUF file are carried over, those of a checkpoint come from config.json (no tokenizer). A file at `path` is replaced once
+ * the new one is whole and synchronised; on failure it is as before. A weight that is not finite or too large for the type is
+ * RFT_E_ARG and named. */
+RFT_API rft_status rft_model_quantize(const rft_model *model, const char *path, const rft_quantize_options *o,
+                                      rft_error *err); /* [any] */
 
 #ifdef __cplusplus
 }

@@ -87,14 +87,7 @@ static rft_status read_array(rft__cursor *c, rft__gguf_key *key) {
     return skip_array(c, key->type, count);
 }
 
-static rft_status read_key(rft__cursor *c, rft__gguf_key *key) {
-    *key = (rft__gguf_key){0};
-    RFT_TRY(rft__cursor_string(c, "a key", &key->name, &key->length));
-    if (!printable(key->name, key->length)) {
-        RFT_FAIL(c->err, RFT_E_ARG, "the key of %zu bytes before offset %zu holds control characters", key->length, c->at);
-    }
-    RFT_TRY(rft__cursor_u32(c, "a value type", &key->type));
-    RFT_TRY(check_value_type(c, key->type));
+static rft_status read_value(rft__cursor *c, rft__gguf_key *key) {
     if (key->type == TYPE_ARRAY) {
         return read_array(c, key);
     }
@@ -104,6 +97,20 @@ static rft_status read_key(rft__cursor *c, rft__gguf_key *key) {
     size_t length;
     return key->type == TYPE_STRING ? rft__cursor_string(c, "a string", &text, &length)
                                     : rft__cursor_take(c, value_bytes[key->type], "a value", &p);
+}
+
+static rft_status read_key(rft__cursor *c, rft__gguf_key *key) {
+    const size_t begin = c->at;
+    *key = (rft__gguf_key){0};
+    RFT_TRY(rft__cursor_string(c, "a key", &key->name, &key->length));
+    if (!printable(key->name, key->length)) {
+        RFT_FAIL(c->err, RFT_E_ARG, "the key of %zu bytes before offset %zu holds control characters", key->length, c->at);
+    }
+    RFT_TRY(rft__cursor_u32(c, "a value type", &key->type));
+    RFT_TRY(check_value_type(c, key->type));
+    RFT_TRY(read_value(c, key));
+    key->record = c->at - begin;
+    return RFT_OK;
 }
 
 static int compare_text(const char *a, size_t na, const char *b, size_t nb) {

@@ -18,6 +18,7 @@ typedef struct rft__gguf_key {
     uint32_t type; /* of the value; of the elements where is_array */
     bool is_array;
     const unsigned char *value; /* of an array: its first element */
+    size_t record;              /* bytes of all of it in the file, from 8 before `name` on */
 } rft__gguf_key;
 
 typedef struct rft__gguf {

@@ -13,8 +13,9 @@
 #include <string.h>
 
 static const rft__arch archs[] = {
-    {"llama", false, false, false}, {"mistral", false, false, false}, {"qwen2", true, false, false},
-    {"qwen3", false, true, false},  {"smollm3", false, false, true},
+    {"llama", false, false, false, "llama", true},    {"mistral", false, false, false, "llama", true},
+    {"qwen2", true, false, false, "qwen2", false},    {"qwen3", false, true, false, "qwen3", false},
+    {"smollm3", false, false, true, "smollm3", true},
 };
 
 rft_status rft__arch_find(const char *name, const rft__arch **out, rft_error *err) {

@@ -18,6 +18,8 @@ typedef struct rft__arch {
     bool qkv_bias;    /* always has biases behind q, k and v */
     bool qk_norm;     /* a norm of head_dim behind q and behind k: parameters, no product */
     bool tied;        /* where config.json does not say */
+    const char *gguf; /* general.architecture of a GGUF file made from a checkpoint */
+    bool permuted;    /* such a file has the halves of each q and k head interleaved, row by row */
 } rft__arch;
 
 typedef struct rft__hparams {

@@ -6,29 +6,14 @@
  */
 #include "rooftile_model.h"
 
+#include "model_object.h"
+
 #include "base/error.h"
 #include "base/sized.h"
-#include "checkpoint.h"
-#include "hparams.h"
-#include "layers.h"
-#include "mapping.h"
 #include "phase.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-struct rft_model {
-    rft__allocator allocator;
-    rft__mapping mapping; /* none where the caller keeps the bytes */
-    uint64_t file_bytes;
-    rft_model_format format;
-    rft__gguf gguf;
-    rft__checkpoint checkpoint;
-    const rft__tensors *tensors; /* of either; none for a config.json */
-    rft__hparams hparams;
-    rft__layers layers;
-    int64_t parameters;
-};
 
 /* ---- open ---- */
 

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.." || exit
 export PATH=$PWD/build/tools/cmake/cmake/data/bin:$PATH # where tools/setup.sh puts a newer cmake
 nvrtc=$(compgen -G "$PWD/build/tools/nvrtc/nvidia/*/lib/libnvrtc.so.1[23]" | head -n 1) # where it puts NVRTC
 if [ -n "$nvrtc" ]; then export RFT_NVRTC=${RFT_NVRTC:-$nvrtc}; fi
+export PYTHONPATH=$PWD/build/tools/python${PYTHONPATH:+:$PYTHONPATH} # where it puts Python packages
 ROOT=build/check
 JOBS=$(nproc)
 RFT_FUZZ_SECONDS=${RFT_FUZZ_SECONDS:-60}

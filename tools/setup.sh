@@ -3,7 +3,8 @@
 #
 # Installs what the build and the checks need, through apt, and only what is missing.
 # Called by `make check` and `make demo`; takes milliseconds on a machine that has everything.
-#   tools/setup.sh nvrtc   also fetches NVRTC, with which the checks compile CUDA kernels without a GPU
+#   tools/setup.sh nvrtc    also fetches NVRTC, with which the checks compile CUDA kernels without a GPU
+#   tools/setup.sh python   also fetches the Python packages that the checks compare files with
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +13,7 @@ CMAKE_LEAST=3.25
 GCC_LEAST=12
 CMAKE_DIR=build/tools/cmake
 NVRTC_DIR=build/tools/nvrtc
+PYTHON_DIR=build/tools/python
 
 die() { echo "setup: $*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -37,6 +39,8 @@ has_nvrtc() {
         compgen -G '/usr/local/cuda/lib64/libnvrtc.so.1[23]' >/dev/null ||
         compgen -G "$NVRTC_DIR/nvidia/*/lib/libnvrtc.so.1[23]" >/dev/null
 }
+
+has_python_packages() { PYTHONPATH=$PYTHON_DIR python3 -c 'import gguf, numpy, safetensors' >/dev/null 2>&1; }
 
 # One line a package that is missing: the command or header that shows it, then its Debian name.
 missing_packages() {
@@ -107,6 +111,14 @@ install_nvrtc() {
         echo "setup: going on without NVRTC; tests that compile CUDA kernels will be skipped" >&2
 }
 
+# So are those that read our files with other packages.
+install_python_packages() {
+    echo "setup: fetching Python packages into $PYTHON_DIR"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --retries 1 --timeout 20 --target "$PYTHON_DIR" \
+        "gguf>=0.19,<1" numpy "safetensors>=0.4,<1" ||
+        echo "setup: going on without them; tests that compare with Python packages will be skipped" >&2
+}
+
 mapfile -t wanted < <(missing_packages | sort -u)
 if [ "${#wanted[@]}" -gt 0 ]; then
     apt_install "${wanted[@]}"
@@ -120,4 +132,10 @@ has_fuzzer || install_fuzzer
 if ! has ctags && has apt-get && [ "$(id -u)" -eq 0 ]; then
     (apt_install universal-ctags) || echo "setup: going on without ctags; tools/check_names.sh will skip functions" >&2
 fi
-if [ "${1:-}" = nvrtc ]; then has_nvrtc || install_nvrtc; fi
+for extra; do
+    case $extra in
+    nvrtc) has_nvrtc || install_nvrtc ;;
+    python) has_python_packages || install_python_packages ;;
+    *) die "'$extra' is neither nvrtc nor python" ;;
+    esac
+done

@@ -90,15 +90,23 @@ static void make_folders(char *path) {
     }
 }
 
+/* A name beside path that no other call makes. */
+static bool name_temporary(const char *path, char temporary[PATH_MAX]) {
+    static atomic_uint serial;
+    const unsigned id = atomic_fetch_add(&serial, 1);
+    const int length = snprintf(temporary, PATH_MAX, "%s.%ld.%u.tmp", path, (long)getpid(), id);
+    if (length < 0 || length >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return true;
+}
+
 /* A new file beside path, its name in temporary; -1 and errno on failure. */
 static int create_temporary(const char *path, char temporary[PATH_MAX]) {
-    static atomic_uint serial;
     int fd;
     do {
-        const unsigned id = atomic_fetch_add(&serial, 1);
-        const int length = snprintf(temporary, PATH_MAX, "%s.%ld.%u.tmp", path, (long)getpid(), id);
-        if (length < 0 || length >= PATH_MAX) {
-            errno = ENAMETOOLONG;
+        if (!name_temporary(path, temporary)) {
             return -1;
         }
         make_folders(temporary);
@@ -141,4 +149,100 @@ rft_status rft__file_replace(const char *path, const void *data, size_t size, rf
         return io_error(err, "write", path, code);
     }
     return RFT_OK;
+}
+
+/* ---- in pieces ---- */
+
+/* A file without a name in the folder of path; -1 where the file system has none such. */
+static int create_unnamed(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) + 1 : 2;
+    if (length >= PATH_MAX) {
+        return -1;
+    }
+    memcpy(folder, slash ? path : "./", length);
+    folder[length] = 0;
+    return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+}
+
+static rft_status make_paths(const rft__allocator *a, const char *path, rft__writer *w, rft_error *err) {
+    *w = (rft__writer){.fd = -1};
+    if (strlen(path) >= PATH_MAX) {
+        return io_error(err, "create", "a path of that length", ENAMETOOLONG);
+    }
+    w->path = rft__alloc(a, PATH_MAX, sizeof(void *));
+    w->temporary = rft__alloc(a, PATH_MAX, sizeof(void *));
+    if (!w->path || !w->temporary) {
+        rft__writer_abandon(a, w);
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to write %.99s", path);
+    }
+    memcpy(w->path, path, strlen(path) + 1);
+    return RFT_OK;
+}
+
+rft_status rft__writer_open(const rft__allocator *a, const char *path, rft__writer *w, rft_error *err) {
+    struct stat info;
+    RFT_TRY(make_paths(a, path, w, err));
+    int code = stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? EISDIR : 0;
+    if (code == 0) {
+        w->fd = create_unnamed(path);
+    }
+    if (code == 0 && w->fd < 0) {
+        w->fd = create_temporary(path, w->temporary);
+        code = w->fd < 0 ? errno : 0;
+    }
+    if (code != 0) {
+        rft__writer_abandon(a, w);
+        return io_error(err, "create", path, code);
+    }
+    return RFT_OK;
+}
+
+rft_status rft__writer_put(rft__writer *w, const void *data, size_t size, rft_error *err) {
+    return write_all(w->fd, data, size) ? RFT_OK : io_error(err, "write", w->path, errno);
+}
+
+/* Gives an unnamed file a name beside its path. */
+static int name_it(rft__writer *w) {
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
+    int code;
+    do {
+        code = !name_temporary(w->path, w->temporary)                                   ? errno
+               : linkat(AT_FDCWD, self, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0 ? errno
+                                                                                        : 0;
+    } while (code == EEXIST);
+    if (code != 0) {
+        w->temporary[0] = 0;
+    }
+    return code;
+}
+
+rft_status rft__writer_commit(const rft__allocator *a, rft__writer *w, rft_error *err) {
+    int code = fsync(w->fd) != 0 ? errno : 0;
+    if (code == 0 && !w->temporary[0]) {
+        code = name_it(w);
+    }
+    if (code == 0 && rename(w->temporary, w->path) != 0) {
+        code = errno;
+    }
+    if (code == 0) {
+        w->temporary[0] = 0;
+    }
+    const rft_status status = code == 0 ? RFT_OK : io_error(err, "write", w->path, code);
+    rft__writer_abandon(a, w);
+    return status;
+}
+
+void rft__writer_abandon(const rft__allocator *a, rft__writer *w) {
+    if (w->fd >= 0) {
+        close(w->fd);
+    }
+    if (w->temporary && w->temporary[0]) {
+        unlink(w->temporary);
+    }
+    rft__release(a, w->path, PATH_MAX);
+    rft__release(a, w->temporary, PATH_MAX);
+    *w = (rft__writer){.fd = -1};
 }

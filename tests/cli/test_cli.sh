@@ -85,7 +85,7 @@ test_usage() {
 
 test_help() {
     local command width
-    for command in info roofline model bench explain jit check; do
+    for command in info roofline model quantize bench explain jit check; do
         run 0 "$command" --help
         says "Usage: rooftile $command"
         width=$(awk '{ if (length($0) > w) w = length($0) } END { print w }' "$work/out")

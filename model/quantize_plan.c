@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * quantize_plan.c - the rule of what is quantised: the weights of the linear layers, and nothing else. See quantize_plan.h.
+ */
+#include "quantize_plan.h"
+
+#include "base/error.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct planner {
+    const rft_model *model;
+    const rft_quantize_options *o;
+    bool *linear; /* of each tensor: is it the weight of a product? */
+    rft_error *err;
+} planner;
+
+static bool is_plain(rft_type type) { return type == RFT_F32 || type == RFT_F16 || type == RFT_BF16; }
+
+static bool from_checkpoint(const planner *p) { return p->model->format == RFT_MODEL_SAFETENSORS; }
+
+/* ---- which ---- */
+
+static void mark_linear(const planner *p) {
+    const rft__naming *naming = from_checkpoint(p) ? &rft__hf_naming : &rft__gguf_naming;
+    for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
+        const int64_t blocks = role == RFT_ROLE_LM_HEAD ? 1 : p->model->hparams.layers;
+        for (int64_t block = 0; block < blocks; block++) {
+            char name[RFT_LAYER_NAME];
+            rft__layer_tensor_name(naming, role, block, "weight", name);
+            const int64_t at = rft__tensors_find(p->model->tensors, name);
+            if (at >= 0) {
+                p->linear[at] = true;
+            }
+        }
+    }
+}
+
+static bool kept_by_pattern(const planner *p, const char *name) {
+    for (uint32_t i = 0; i < p->o->n_keep; i++) {
+        if (fnmatch(p->o->keep[i], name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what it becomes ---- */
+
+/* As it is: the same bytes, but vectors of a checkpoint as f32, and what GGUF has no type for as bf16. */
+static void keep(const planner *p, const char *why, rft__planned *out) {
+    const rft__format *f = out->source->format;
+    rft_type to = f->type;
+    if (from_checkpoint(p) && out->source->n_dims < 2 && is_plain(f->type)) {
+        to = RFT_F32;
+    } else if (f->gguf < 0) {
+        to = RFT_BF16;
+    }
+    out->to = rft__format_find(to);
+    out->encoder = to == f->type ? NULL : rft__encoder_find(to);
+    snprintf(out->why, sizeof out->why, "%s", why);
+}
+
+static void convert(const planner *p, rft_type to, rft__planned *out) {
+    const rft__encoder *e = rft__encoder_find(to);
+    const rft__format *f = rft__format_find(to);
+    const int64_t k = out->source->dims[0];
+    if (k % f->block_elements != 0 && e->fallback) {
+        snprintf(out->why, sizeof out->why, "k = %" PRId64 " is not a multiple of %" PRIu32, k, f->block_elements);
+        e = rft__encoder_find(e->fallback);
+        f = rft__format_find(e->type);
+    }
+    if (k % f->block_elements != 0) {
+        char why[96];
+        snprintf(why, sizeof why, "k = %" PRId64 " is not a multiple of %" PRIu32, k, f->block_elements);
+        keep(p, why, out);
+        return;
+    }
+    out->to = f;
+    out->encoder = f == out->source->format ? NULL : e;
+}
+
+static rft_status check_source(const planner *p, const rft__tensor *t) {
+    if (!t->format->decode_blocks) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which has no decoder", t->name, t->format->name);
+    }
+    if (!is_plain(t->format->type) && t->format->type != p->o->to && !(p->o->flags & RFT_QUANTIZE_AGAIN)) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED,
+                 "tensor '%.99s' is %s already: a second error adds to the first, which RFT_QUANTIZE_AGAIN allows", t->name,
+                 t->format->name);
+    }
+    return RFT_OK;
+}
+
+static rft_status decide(const planner *p, rft__planned *out) {
+    const bool embedding = strcmp(out->name, "token_embd.weight") == 0;
+    const bool wanted = p->linear[out->index] || (embedding && (p->o->flags & RFT_QUANTIZE_EMBEDDINGS) != 0);
+    if (!wanted) {
+        keep(p, embedding ? "an embedding" : out->source->n_dims < 2 ? "a vector" : "not the weight of a linear layer", out);
+    } else if (kept_by_pattern(p, out->name)) {
+        keep(p, "a pattern keeps it", out);
+    } else {
+        RFT_TRY(check_source(p, out->source));
+        convert(p, p->o->to, out);
+    }
+    if (out->encoder && !out->source->format->decode_blocks) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which neither GGUF nor a decoder knows", out->source->name,
+                 out->source->format->name);
+    }
+    return rft__format_bytes(out->to->type, out->source->rows, out->source->dims[0], &out->bytes, p->err);
+}
+
+/* ---- all ---- */
+
+/* A tied head that is stored all the same, and rotary frequencies that follow from the sizes. */
+static bool is_left_out(const planner *p, const char *name) {
+    return (p->model->hparams.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, ".rotary_emb.inv_freq") != NULL;
+}
+
+static rft_status plan_tensor(const planner *p, int64_t index, rft__quantize_plan *out) {
+    const rft__tensor *t = &p->model->tensors->list[index];
+    rft__planned *planned = &out->list[out->count];
+    *planned = (rft__planned){.source = t, .index = index};
+    if (!from_checkpoint(p)) {
+        snprintf(planned->name, sizeof planned->name, "%s", t->name);
+    } else if (is_left_out(p, t->name)) {
+        return RFT_OK;
+    } else if (!rft__hf_gguf_name(t->name, planned->name)) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' has no place in a GGUF file of %s", t->name,
+                 p->model->hparams.arch->gguf);
+    } else if (t->rows == 0 || t->dims[0] == 0) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is empty, which a GGUF file cannot hold", t->name);
+    } else {
+        planned->heads = rft__hf_gguf_heads(&p->model->hparams, planned->name);
+    }
+    out->count++;
+    return decide(p, planned);
+}
+
+static void add_freqs(rft__quantize_plan *out) {
+    if (out->n_freqs > 0) {
+        rft__planned *planned = &out->list[out->count++];
+        *planned = (rft__planned){.index = -1, .name = "rope_freqs.weight", .to = rft__format_find(RFT_F32), .why = "a vector"};
+        planned->bytes = out->n_freqs * (int64_t)sizeof(float);
+    }
+}
+
+static rft_status place(rft__quantize_plan *plan, rft_error *err) {
+    int64_t at = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->list[i].offset = (uint64_t)at;
+        if (rft__add_overflows(at, plan->list[i].bytes, &at) || at > INT64_MAX / 2) {
+            RFT_FAIL(err, RFT_E_ARG, "the tensors of the new file take more than 2^62 bytes");
+        }
+        at = rft__round_up(at, (int64_t)plan->alignment);
+    }
+    return RFT_OK;
+}
+
+static rft_status make(const planner *p, rft__quantize_plan *out) {
+    int64_t alignment = 32;
+    if (from_checkpoint(p)) {
+        RFT_TRY(rft__hf_rope_freqs(p->model, out->freqs, &out->n_freqs, p->err));
+    } else {
+        RFT_TRY(rft__gguf_integer(&p->model->gguf, "general.alignment", false, 8, UINT32_MAX, &alignment, p->err));
+    }
+    out->alignment = (uint64_t)alignment;
+    mark_linear(p);
+    for (size_t i = 0; i < p->model->tensors->count; i++) {
+        RFT_TRY(plan_tensor(p, (int64_t)i, out));
+    }
+    add_freqs(out);
+    return place(out, p->err);
+}
+
+rft_status rft__quantize_plan_make(const rft_model *m, const rft_quantize_options *o, rft__quantize_plan *out, rft_error *err) {
+    const rft__allocator *a = &m->allocator;
+    const size_t count = m->tensors->count, room = count + 1;
+    planner p = {m, o, rft__alloc(a, count, sizeof(void *)), err};
+    *out = (rft__quantize_plan){.list = rft__alloc(a, room * sizeof *out->list, sizeof(void *)), .room = room};
+    rft_status status = p.linear && out->list ? RFT_OK : rft__error_set(err, RFT_E_NOMEM, 0, "no memory for %zu tensors", count);
+    if (status == RFT_OK) {
+        status = make(&p, out);
+    }
+    rft__release(a, p.linear, count);
+    if (status != RFT_OK) {
+        rft__quantize_plan_free(a, out);
+    }
+    return status;
+}
+
+void rft__quantize_plan_free(const rft__allocator *a, rft__quantize_plan *plan) {
+    rft__release(a, plan->list, plan->room * sizeof *plan->list);
+    plan->list = NULL;
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# rooftile quantize, and rooftile model over checkpoints, as their users meet them: messages, exit codes, files, signals.
+# Called by ctest with the path of the tool.
+
+set -u
+tool=$1
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export RFT_CACHE_DIR=$work/cache
+unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE
+failures=0
+quick=(--time 0.01 --rounds 2)
+
+fail() {
+    echo "FAIL: $1" >&2
+    sed 's/^/    /' "$work/out" "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+run() { # CODE ARGS...
+    local want=$1 got
+    shift
+    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
+}
+
+says() { if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi; }
+complains() { if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi; }
+
+test_usage() {
+    run 2 quantize
+    complains 'an input and an output file are needed'
+    run 2 quantize a b
+    complains '--to is missing'
+    run 2 quantize a b --to q9
+    complains "'q9' is none of f32, f16, bf16, q4_0"
+    run 2 quantize a b c --to q8_0
+    run 2 quantize a b --to q8_0 --threads 0
+    run 4 quantize "$work/none.gguf" "$work/out.gguf" --to q8_0
+    run 4 quantize "$work/model" "$work/model" --to q8_0
+    complains 'directory'
+    run 0 quantize --help
+    says 'Usage: rooftile quantize'
+}
+
+test_checkpoint() {
+    run 0 model "$work/model"
+    says 'ffn_down +2 +1 +256 +512 +bf16 '
+    run 0 model "$work/model/model.safetensors" --run "${quick[@]}"
+    says 'measured'
+    run 0 model "$work/sharded/model.safetensors.index.json" --run "${quick[@]}" --json
+    says '"layer":"lm_head"'
+    says '"w":"f32"'
+    run 3 model "$work/sharded/model-00001-of-00003.safetensors"
+    complains "tensor 'model.layers.*is missing"
+}
+
+test_types() {
+    local type
+    for type in q4_k mxfp4 f16; do
+        run 0 quantize "$work/model" "$work/new.gguf" --to "$type" --json
+        says "\"tensor\":\"blk.1.ffn_up.weight\",\"from\":\"bf16\",\"to\":\"$type\""
+        says '"output":.*"rel_rms":[0-9]'
+        run 0 model "$work/new.gguf" --run "${quick[@]}"
+        says "attn_k +2 +1 +128 +256 +$type"
+        says 'measured'
+    done
+    run 0 quantize "$work/model" "$work/new.gguf" --to q4_0 --keep '*attn_*' --keep output.weight
+    says 'blk.0.ffn_up.weight .*bf16→q4_0'
+    if grep -q 'attn_q' "$work/out"; then fail 'what is kept does not change'; fi
+    run 0 quantize "$work/model" "$work/new.gguf" --to q4_0 --keep '*attn_q*' --all --embeddings
+    says 'attn_q.weight .*bf16→bf16 .*a pattern keeps it'
+    says 'token_embd.weight .*bf16→q4_0'
+    run 3 quantize "$work/new.gguf" "$work/again.gguf" --to q5_0
+    complains 'is q4_0 already'
+    run 0 quantize "$work/new.gguf" "$work/new.gguf" --to q5_0 --requantize
+    says 'q4_0→q5_0'
+    if compgen -G "$work/*.tmp" >/dev/null; then fail 'a temporary file is left'; fi
+}
+
+# A signal in the midst: the old file stays, nothing else is left, and the tool ends by the signal.
+test_signal() {
+    local pid code
+    python3 "$here/make_checkpoint.py" "$work/large" --hidden 1024 --layers 1
+    mkdir "$work/target"
+    echo old >"$work/target/out.gguf"
+    "$tool" quantize "$work/large" "$work/target/out.gguf" --to q6_k --threads 1 >"$work/out" 2>"$work/err" &
+    pid=$!
+    sleep 0.3
+    kill -TERM "$pid"
+    wait "$pid"
+    code=$?
+    if [ "$code" != 143 ] && [ "$code" != 0 ]; then fail "exit code $code after SIGTERM"; fi
+    if [ "$code" = 143 ] && [ "$(cat "$work/target/out.gguf")" != old ]; then fail 'the old file is gone'; fi
+    if [ "$(find "$work/target" -type f | wc -l)" != 1 ]; then fail 'something is left beside it'; fi
+}
+
+python3 "$here/make_checkpoint.py" "$work/model"
+python3 "$here/make_checkpoint.py" "$work/sharded" --files 3 --dtype F32
+for part in usage checkpoint types signal; do
+    "test_$part"
+done
+if [ "$failures" != 0 ]; then
+    echo "$failures failed"
+    exit 1
+fi
+echo "all passed"
