@@ -79,8 +79,8 @@ static int add_layer(model_command *c, int64_t index) {
         return cli_failed(&err, c->file);
     const rft_layer *layer = &row->layer;
     row->options = model_layer_options(&c->run, c->x_given, layer);
-    snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", rft_type_name(layer->type),
-             rft_type_name(row->options.w));
+    const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
+    snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", stored, rft_type_name(row->options.w));
     c->job->o = &row->options;
     c->job->w_name = row->type;
     int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
@@ -187,8 +187,9 @@ static const char doc[] =
     "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
     "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
     "measures each on the file's own weights, proven right first.\v"
-    "Block formats are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no weights, so --run takes "
-    "random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do not apply.\n\n"
+    "Block formats and quantised checkpoints are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no "
+    "weights, so --run takes random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do "
+    "not apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {

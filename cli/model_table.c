@@ -166,7 +166,8 @@ void model_json(const model_report *r) {
         json_t *object = json_of_row(&r->rows[i].bench);
         json_t *layer =
             json_pack("{s:s, s:I, s:s, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count,
-                      "stored", rft_type_name(r->rows[i].layer.type), "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
+                      "stored", r->rows[i].layer.scheme[0] ? r->rows[i].layer.scheme : rft_type_name(r->rows[i].layer.type),
+                      "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
         json_object_update(object, layer);
         json_decref(layer);
         json_print(object);

@@ -67,6 +67,8 @@ typedef struct rft_tensor {
     const void *data;                     /* in the file's mapping, aligned to its element (GGUF: usually to 32 bytes); NULL where
                                            * a safetensors file keeps it off that alignment: rft_model_decode reads it anyway */
     uint64_t bytes;                       /* exact storage */
+    const char *scheme; /* of a weight that several stored tensors make: "gptq 4-bit g128"; `type` is that of its
+                         * codes, `bytes` those of all parts, `data` NULL. "" for all others */
 } rft_tensor;
 
 /* One distinct linear layer of the model: Y[m][n] = epilogue(X[m][k] * W[n][k]), found `count` times. */
@@ -82,6 +84,7 @@ typedef struct rft_layer {
     rft_epi_kind epi[RFT_LAYER_MAX_EPI];
     int64_t tensor;         /* index of the first such W, or -1 (config.json) */
     int64_t bias_tensor;    /* index of its bias vector, or -1 */
+    const char *scheme;     /* as in rft_tensor */
 } rft_layer;
 
 typedef struct rft_model_cost { /* of the linear layers of one phase */

@@ -9,6 +9,7 @@
 #define RFT_MODEL_HPARAMS_H
 
 #include "gguf.h"
+#include "quant_config.h"
 
 #define RFT_MAX_SIZE   ((int64_t)1 << 22)
 #define RFT_MAX_LAYERS 4096
@@ -33,8 +34,8 @@ typedef struct rft__hparams {
 rft_status rft__arch_find(const char *name, const rft__arch **out, rft_error *err);
 
 rft_status rft__hparams_from_gguf(const rft__gguf *gguf, rft__hparams *h, rft_error *err);
-/* text: config.json. */
-rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft_error *err);
+/* text: config.json. quant: how weights are quantised, NULL: such a model is refused. */
+rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft__quant_config *quant, rft_error *err);
 
 /* Parameters of the whole model that the sizes imply: products, embedding, norms, biases. */
 int64_t rft__hparams_parameters(const rft__hparams *h);

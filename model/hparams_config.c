@@ -56,14 +56,18 @@ static rft_status refuse_experts(const json_t *root, rft_error *err) {
     return RFT_OK;
 }
 
-static rft_status refuse_quantised(const json_t *root, rft_error *err) {
+static rft_status read_quantised(const json_t *root, rft__quant_config *quant, rft_error *err) {
     const json_t *config = rft__json_find(root, "quantization_config");
     const char *method = "unnamed";
     if (!config) {
         return RFT_OK;
     }
+    if (quant) {
+        return rft__quant_config_read(config, quant, err);
+    }
     RFT_TRY(rft__json_string(config, "quant_method", &method, err));
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "quantization_config of method '%.40s': weights quantised outside GGUF are not supported",
+    RFT_FAIL(err, RFT_E_UNSUPPORTED,
+             "quantization_config of method '%.40s': only the tensors say how that is stored, so open the checkpoint's folder",
              method);
 }
 
@@ -96,10 +100,10 @@ static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *
     return rft__json_bool(root, "mlp_bias", &h->mlp_bias, err);
 }
 
-static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err) {
+static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
     RFT_TRY(read_arch(root, h, err));
     RFT_TRY(refuse_experts(root, err));
-    RFT_TRY(refuse_quantised(root, err));
+    RFT_TRY(read_quantised(root, quant, err));
     RFT_TRY(check_activation(root, err));
     RFT_TRY(read_type(root, h, err));
     RFT_TRY(read_sizes(root, h, err));
@@ -107,11 +111,14 @@ static rft_status read_root(const json_t *root, rft__hparams *h, rft_error *err)
     return rft__hparams_check(h, err);
 }
 
-rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft_error *err) {
+rft_status rft__hparams_from_config(const void *text, size_t size, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
     *h = (rft__hparams){0};
+    if (quant) {
+        *quant = (rft__quant_config){0};
+    }
     json_t *root = NULL;
     RFT_TRY(rft__json_load("", text, size, MAX_CONFIG_BYTES, &root, err));
-    const rft_status status = read_root(root, h, err);
+    const rft_status status = read_root(root, h, quant, err);
     json_decref(root);
     return status;
 }

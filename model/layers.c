@@ -7,6 +7,7 @@
 #include "layers.h"
 
 #include "base/error.h"
+#include "import.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +62,8 @@ void rft__layers_free(const rft__allocator *a, rft__layers *layers) {
 static void add_layer(rft__layers *layers, const rft__layer *layer) {
     for (int64_t i = layers->count - 1; i >= 0 && layers->rows[i].role == layer->role; i--) {
         rft__layer *row = &layers->rows[i];
-        if (row->type == layer->type && row->n == layer->n && row->k == layer->k && row->bias == layer->bias) {
+        if (row->type == layer->type && row->n == layer->n && row->k == layer->k && row->bias == layer->bias &&
+            strcmp(row->scheme, layer->scheme) == 0) {
             row->count += layer->count;
             return;
         }
@@ -148,6 +150,7 @@ static rft_status add_from_tensor(const source *s, const rft__hparams *model, rf
     RFT_TRY(find_bias(s, role, block, &layer));
     layer.type = t->format->type;
     layer.bytes = t->bytes;
+    layer.scheme = t->import ? t->import->text : "";
     add_layer(out, &layer);
     return RFT_OK;
 }
@@ -195,7 +198,7 @@ static bool has_bias(const rft__hparams *h, rft__role role) {
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err) {
     RFT_TRY(make_room(a, RFT_N_ROLES, out, err));
     for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
-        rft__layer layer = {.role = role, .type = h->type, .tensor = -1, .bias_tensor = -1};
+        rft__layer layer = {.role = role, .type = h->type, .tensor = -1, .bias_tensor = -1, .scheme = ""};
         layer.count = role == RFT_ROLE_LM_HEAD ? 1 : h->layers;
         layer.bias = has_bias(h, role);
         role_shape(h, role, &layer.n, &layer.k);
@@ -233,5 +236,6 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
     out->weight_bytes = (uint64_t)row->bytes;
     out->tensor = row->tensor;
     out->bias_tensor = row->bias_tensor;
+    out->scheme = row->scheme;
     describe_epilogue(row, out);
 }

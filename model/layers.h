@@ -26,6 +26,7 @@ typedef struct rft__layer {
     rft_type type;
     int64_t count, n, k, bytes;
     int64_t tensor, bias_tensor; /* of the first such layer; -1: none */
+    const char *scheme;          /* see rft_tensor */
     bool bias;
 } rft__layer;
 

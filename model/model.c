@@ -38,7 +38,12 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
     RFT_TRY(rft__checkpoint_open(&m->allocator, path, c, err));
     m->tensors = &c->tensors;
     m->file_bytes = rft__checkpoint_bytes(c);
-    RFT_TRY(rft__hparams_from_config(c->config.bytes, c->config.size, &m->hparams, err));
+    rft__quant_config quant;
+    RFT_TRY(rft__hparams_from_config(c->config.bytes, c->config.size, &m->hparams, &quant, err));
+    if (quant.method[0]) {
+        RFT_TRY(rft__import_all(&m->allocator, &c->tensors, &quant, &m->imported, err));
+        m->tensors = &m->imported.tensors;
+    }
     RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__hf_naming, &m->hparams, &m->layers, err));
     count_parameters(m);
     return RFT_OK;
@@ -46,7 +51,7 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
 
 static rft_status read_config(rft_model *m, const void *bytes, size_t size, rft_error *err) {
     m->format = RFT_MODEL_CONFIG;
-    RFT_TRY(rft__hparams_from_config(bytes, size, &m->hparams, err));
+    RFT_TRY(rft__hparams_from_config(bytes, size, &m->hparams, NULL, err));
     RFT_TRY(rft__layers_from_hparams(&m->allocator, &m->hparams, &m->layers, err));
     m->parameters = rft__hparams_parameters(&m->hparams);
     return RFT_OK;
@@ -93,6 +98,7 @@ void rft_model_free(rft_model *m) {
         const rft__allocator a = m->allocator;
         rft__layers_free(&a, &m->layers);
         rft__gguf_free(&m->gguf);
+        rft__import_free(&a, &m->imported);
         rft__checkpoint_free(&a, &m->checkpoint);
         rft__unmap_file(&m->mapping);
         rft__release(&a, m, sizeof *m);
@@ -200,6 +206,7 @@ rft_status rft_model_get_tensor(const rft_model *m, int64_t index, rft_tensor *t
         .n_dims = (int32_t)t->n_dims,
         .data = usable_data(t),
         .bytes = (uint64_t)t->bytes,
+        .scheme = t->import ? t->import->text : "",
     };
     memcpy(result.dims, t->dims, sizeof result.dims);
     rft__sized_write(tensor, &result, sizeof result);
@@ -243,26 +250,36 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
 
 enum { CHUNK = 1024 }; /* elements; a multiple of every block */
 
-static void decode_row_bf16(const rft__tensor *t, const unsigned char *src, uint16_t *dst) {
+/* Elements at .. at+n-1 of a row: whole blocks, or the row's last. */
+static void decode_elements(const rft__tensor *t, int64_t row, int64_t at, int64_t n, float *dst) {
     const rft__format *f = t->format;
+    if (t->import) {
+        t->import->decode(t->import, row, at, n, dst);
+    } else {
+        const unsigned char *src = t->data + row * (t->bytes / t->rows);
+        f->decode_blocks(src + at / f->block_elements * f->block_bytes, n / f->block_elements, dst);
+    }
+}
+
+static void decode_row_bf16(const rft__tensor *t, int64_t row, uint16_t *dst) {
     float chunk[CHUNK];
     for (int64_t at = 0; at < t->dims[0]; at += CHUNK) {
         const int64_t n = rft__min(CHUNK, t->dims[0] - at);
-        f->decode_blocks(src + at / f->block_elements * f->block_bytes, n / f->block_elements, chunk);
+        decode_elements(t, row, at, n, chunk);
         for (int64_t i = 0; i < n; i++) {
             dst[at + i] = rft__bf16_from_f32(chunk[i]);
         }
     }
 }
 
-/* Row `src` as `to`, at dst. */
-static void decode_row(const rft__tensor *t, const unsigned char *src, int64_t row_bytes, rft_type to, unsigned char *dst) {
+static void decode_row(const rft__tensor *t, int64_t row, rft_type to, unsigned char *dst) {
     if (to == t->format->type) {
-        memcpy(dst, src, (size_t)row_bytes);
+        const int64_t bytes = t->bytes / t->rows;
+        memcpy(dst, t->data + row * bytes, (size_t)bytes);
     } else if (to == RFT_F32) {
-        t->format->decode_blocks(src, t->dims[0] / t->format->block_elements, (float *)(void *)dst);
+        decode_elements(t, row, 0, t->dims[0], (float *)(void *)dst);
     } else {
-        decode_row_bf16(t, src, (uint16_t *)(void *)dst);
+        decode_row_bf16(t, row, (uint16_t *)(void *)dst);
     }
 }
 
@@ -279,7 +296,7 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
     if (ld < t->dims[0] || rft__mul_overflows(rows, ld, &extent) || rft__mul_overflows(extent, 4, &extent)) {
         RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
     }
-    if (!t->format->decode_blocks) {
+    if (!t->import && !t->format->decode_blocks) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which is known by name and size only: it has no decoder", t->name,
                  t->format->name);
     }
@@ -295,10 +312,9 @@ rft_status rft_model_decode(const rft_model *m, int64_t tensor, int64_t row0, in
     const rft__tensor *t = &m->tensors->list[tensor];
     ld = ld ? ld : t->dims[0];
     RFT_TRY(check_decode(t, row0, rows, to, ld, err));
-    const int64_t row_bytes = t->rows ? t->bytes / t->rows : 0;
     const int64_t step = ld * (to == RFT_F32 ? 4 : 2);
     for (int64_t i = 0; i < rows; i++) {
-        decode_row(t, t->data + (row0 + i) * row_bytes, row_bytes, to, (unsigned char *)dst + i * step);
+        decode_row(t, row0 + i, to, (unsigned char *)dst + i * step);
     }
     return RFT_OK;
 }

@@ -6,6 +6,7 @@
 #define RFT_MODEL_MODEL_OBJECT_H
 
 #include "checkpoint.h"
+#include "import.h"
 #include "layers.h"
 #include "mapping.h"
 
@@ -16,7 +17,8 @@ struct rft_model {
     rft_model_format format;
     rft__gguf gguf;
     rft__checkpoint checkpoint;
-    const rft__tensors *tensors; /* of either; none for a config.json */
+    rft__imported imported;      /* of a checkpoint whose config.json says that it is quantised */
+    const rft__tensors *tensors; /* of one of the three; none for a config.json */
     rft__hparams hparams;
     rft__layers layers;
     int64_t parameters;

@@ -56,7 +56,7 @@ static void keep(const planner *p, const char *why, rft__planned *out) {
     rft_type to = f->type;
     if (from_checkpoint(p) && out->source->n_dims < 2 && is_plain(f->type)) {
         to = RFT_F32;
-    } else if (f->gguf < 0) {
+    } else if (f->gguf < 0 || out->source->import) {
         to = RFT_BF16;
     }
     out->to = rft__format_find(to);
@@ -83,14 +83,17 @@ static void convert(const planner *p, rft_type to, rft__planned *out) {
     out->encoder = f == out->source->format ? NULL : e;
 }
 
+static bool has_decoder(const rft__tensor *t) { return t->import || t->format->decode_blocks; }
+
 static rft_status check_source(const planner *p, const rft__tensor *t) {
-    if (!t->format->decode_blocks) {
-        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which has no decoder", t->name, t->format->name);
+    const char *stored = t->import ? t->import->text : t->format->name;
+    if (!has_decoder(t)) {
+        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which has no decoder", t->name, stored);
     }
     if (!is_plain(t->format->type) && t->format->type != p->o->to && !(p->o->flags & RFT_QUANTIZE_AGAIN)) {
         RFT_FAIL(p->err, RFT_E_UNSUPPORTED,
                  "tensor '%.99s' is %s already: a second error adds to the first, which RFT_QUANTIZE_AGAIN allows", t->name,
-                 t->format->name);
+                 stored);
     }
     return RFT_OK;
 }
@@ -106,7 +109,7 @@ static rft_status decide(const planner *p, rft__planned *out) {
         RFT_TRY(check_source(p, out->source));
         convert(p, p->o->to, out);
     }
-    if (out->encoder && !out->source->format->decode_blocks) {
+    if (out->encoder && !has_decoder(out->source)) {
         RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which neither GGUF nor a decoder knows", out->source->name,
                  out->source->format->name);
     }

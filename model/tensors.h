@@ -20,6 +20,8 @@ typedef struct rft__tensor {
     uint64_t offset;                   /* in the data section of its file */
     const unsigned char *data;
     int64_t rows, bytes; /* rows: product of dims[1..] */
+    const struct rft__import
+        *import; /* how several stored tensors make this one, which has no data then; NULL: stored as it is */
 } rft__tensor;
 
 typedef struct rft__tensors {

@@ -3,8 +3,9 @@
 """Writes a small checkpoint of random weights: config.json and safetensors files, with the standard library alone.
 
     make_checkpoint.py FOLDER [--dtype F32|F16|BF16] [--hidden N] [--layers N] [--files N] [--model-type NAME]
+                       [--method gptq|awq|fp8|nf4]
 
-Weights of the products have deviation 0.02; every seventh row has one that is twenty times larger.
+With a method the products of the blocks are random codes with scales, as such checkpoints store them. Else weights of the products have deviation 0.02; every seventh row has one that is twenty times larger.
 """
 import argparse
 import json
@@ -49,6 +50,52 @@ def data(rng, shape, dtype):
     return pack(dtype, values)
 
 
+def f16(value, count):
+    return struct.pack("<e", value) * count
+
+
+def codes(name, shape, method):
+    """The tensors that stand for a weight of [n, k]; groups of 64."""
+    n, k = shape
+    base = name.removesuffix(".weight")
+    draw = random.Random(name).randbytes
+    if method == "gptq":
+        yield base + ".qweight", [k // 8, n], "I32", draw(n * k // 2)
+        yield base + ".qzeros", [k // 64, n // 8], "I32", b"\x77" * (k // 64 * n // 2)
+        yield base + ".scales", [k // 64, n], "F16", f16(0.004, k // 64 * n)
+        yield base + ".g_idx", [k], "I32", struct.pack(f"<{k}i", *(i // 64 for i in range(k)))
+    elif method == "awq":
+        yield base + ".qweight", [k, n // 8], "I32", draw(n * k // 2)
+        yield base + ".qzeros", [k // 64, n // 8], "I32", b"\x88" * (k // 64 * n // 2)
+        yield base + ".scales", [k // 64, n], "F16", f16(0.004, k // 64 * n)
+    elif method == "fp8":
+        blocks = [-(-n // 128), -(-k // 128)]
+        yield name, shape, "F8_E4M3", bytes(b & 0xbf for b in draw(n * k))
+        yield name + "_scale_inv", blocks, "F32", struct.pack("<f", 0.02) * (blocks[0] * blocks[1])
+    elif method == "nf4":
+        state = json.dumps({"quant_type": "nf4", "blocksize": 64, "shape": shape}).encode()
+        yield name, [n * k // 2, 1], "U8", draw(n * k // 2)
+        yield name + ".absmax", [n * k // 64], "F32", struct.pack("<f", 0.05) * (n * k // 64)
+        yield name + ".quant_map", [16], "F32", struct.pack("<16f", *(i / 7.5 - 1 for i in range(16)))
+        yield name + ".quant_state.bitsandbytes__nf4", [len(state)], "U8", state
+
+
+CONFIGS = {
+    "gptq": {"quant_method": "gptq", "bits": 4, "group_size": 64, "sym": True, "desc_act": False},
+    "awq": {"quant_method": "awq", "bits": 4, "group_size": 64, "version": "gemm", "zero_point": True},
+    "fp8": {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"},
+    "nf4": {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+}
+
+
+def stored(o, rng):
+    for name, shape in tensors(o):
+        if o.method and "_proj." in name:
+            yield from codes(name, shape, o.method)
+        else:
+            yield name, shape, o.dtype, data(rng, shape, o.dtype)
+
+
 def write_file(path, named):
     header, blob = {"__metadata__": {"format": "pt"}}, b""
     for name, shape, dtype, content in named:
@@ -67,10 +114,11 @@ def main():
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--files", type=int, default=1)
     parser.add_argument("--model-type", default="llama")
+    parser.add_argument("--method", choices=sorted(CONFIGS))
     o = parser.parse_args()
     rng = random.Random(7)
     o.folder.mkdir(parents=True, exist_ok=True)
-    made = [(name, shape, o.dtype, data(rng, shape, o.dtype)) for name, shape in tensors(o)]
+    made = list(stored(o, rng))
     names = ["model.safetensors"]
     if o.files > 1:
         names = [f"model-{i + 1:05}-of-{o.files:05}.safetensors" for i in range(o.files)]
@@ -78,7 +126,8 @@ def main():
         (o.folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
     for i, name in enumerate(names):
         write_file(o.folder / name, made[i::o.files])
-    (o.folder / "config.json").write_text(json.dumps({
+    quantised = {"quantization_config": CONFIGS[o.method]} if o.method else {}
+    (o.folder / "config.json").write_text(json.dumps(quantised | {
         "model_type": o.model_type, "hidden_size": o.hidden, "intermediate_size": 2 * o.hidden, "num_hidden_layers": o.layers,
         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 512, "rms_norm_eps": 1e-5,
         "rope_theta": 10000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "hidden_act": "silu"}))

@@ -61,14 +61,15 @@ test_checkpoint() {
 
 test_types() {
     local type
-    for type in q4_k mxfp4 f16; do
+    for type in f16 mxfp4 q4_k; do
         run 0 quantize "$work/model" "$work/new.gguf" --to "$type" --json
         says "\"tensor\":\"blk.1.ffn_up.weight\",\"from\":\"bf16\",\"to\":\"$type\""
         says '"output":.*"rel_rms":[0-9]'
-        run 0 model "$work/new.gguf" --run "${quick[@]}"
+        run 0 model "$work/new.gguf"
         says "attn_k +2 +1 +128 +256 +$type"
-        says 'measured'
     done
+    run 0 model "$work/new.gguf" --run "${quick[@]}"
+    says 'measured'
     run 0 quantize "$work/model" "$work/new.gguf" --to q4_0 --keep '*attn_*' --keep output.weight
     says 'blk.0.ffn_up.weight .*bf16→q4_0'
     if grep -q 'attn_q' "$work/out"; then fail 'what is kept does not change'; fi
@@ -80,6 +81,34 @@ test_types() {
     run 0 quantize "$work/new.gguf" "$work/new.gguf" --to q5_0 --requantize
     says 'q4_0→q5_0'
     if compgen -G "$work/*.tmp" >/dev/null; then fail 'a temporary file is left'; fi
+}
+
+# Checkpoints that are quantised already: their weights run decoded, and become GGUF on request.
+test_quantised_checkpoints() {
+    local method scheme
+    for method in gptq awq fp8 nf4; do
+        case $method in
+        gptq) scheme='gptq 4-bit g64' ;;
+        awq) scheme='awq 4-bit g64' ;;
+        fp8) scheme='fp8 128x128' ;;
+        nf4) scheme='nf4 64' ;;
+        esac
+        python3 "$here/make_checkpoint.py" "$work/$method" --method "$method"
+        run 0 model "$work/$method"
+        says "ffn_down +2 +1 +256 +512 +$scheme→bf16"
+        says 'lm_head .* bf16 '
+    done
+    run 0 model "$work/gptq" --run "${quick[@]}"
+    says 'measured'
+    run 3 quantize "$work/gptq" "$work/new.gguf" --to q8_0
+    complains "is gptq 4-bit g64 already"
+    run 0 quantize "$work/gptq" "$work/new.gguf" --to q4_1 --requantize
+    says 'attn_q.weight .*u4→q4_1'
+    run 0 model "$work/new.gguf"
+    python3 -c 'import json, sys; p = sys.argv[1]; c = json.load(open(p)); c["quantization_config"]["quant_method"] = "x"
+json.dump(c, open(p, "w"))' "$work/awq/config.json"
+    run 3 model "$work/awq"
+    complains "method 'x'"
 }
 
 # A signal in the midst: the old file stays, nothing else is left, and the tool ends by the signal.
@@ -101,7 +130,7 @@ test_signal() {
 
 python3 "$here/make_checkpoint.py" "$work/model"
 python3 "$here/make_checkpoint.py" "$work/sharded" --files 3 --dtype F32
-for part in usage checkpoint types signal; do
+for part in usage checkpoint types quantised_checkpoints signal; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then
