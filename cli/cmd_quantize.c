@@ -17,7 +17,7 @@
 
 typedef struct quantize_row { /* a matrix that changed its type, or each tensor with --all */
     rft_quantized q;
-    char name[96], why[96];
+    char name[96], why[96], from[32];
 } quantize_row;
 
 typedef struct quantize_command {
@@ -63,6 +63,7 @@ static void keep_row(quantize_command *c, const rft_quantized *q) {
     row->q = *q;
     snprintf(row->name, sizeof row->name, "%s", q->name);
     snprintf(row->why, sizeof row->why, "%s", q->why);
+    snprintf(row->from, sizeof row->from, "%s", q->scheme[0] ? q->scheme : rft_type_name(q->from));
 }
 
 static int note_tensor(void *user, const rft_quantized *q) {
@@ -97,7 +98,7 @@ static void print_text(const quantize_command *c) {
         snprintf(at[0], CELL, "%.*s", CELL - 1, row->name);
         snprintf(at[1], CELL, "%lld", (long long)row->q.n);
         snprintf(at[2], CELL, "%lld", (long long)row->q.k);
-        snprintf(at[3], CELL, "%s→%s", rft_type_name(row->q.from), rft_type_name(row->q.to));
+        snprintf(at[3], CELL, "%s→%s", row->from, rft_type_name(row->q.to));
         snprintf(at[4], CELL, "%.0f", 1e-3 * (double)row->q.bytes);
         error_cells(at + 5, &row->q);
         snprintf(at[8], CELL, "%.*s", CELL - 1, row->why);
@@ -110,9 +111,9 @@ static void print_json(const quantize_command *c) {
     for (size_t i = 0; i < c->n_rows; i++) {
         const rft_quantized *q = &c->rows[i].q;
         json_print(json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:s}", "tensor", json_text(c->rows[i].name), "from",
-                             rft_type_name(q->from), "to", rft_type_name(q->to), "n", (json_int_t)q->n, "k", (json_int_t)q->k,
-                             "bytes", (json_int_t)q->bytes, "rel_rms", q->rel_rms, "max_error", q->max_error, "cosine", q->cosine,
-                             "note", c->rows[i].why));
+                             c->rows[i].from, "to", rft_type_name(q->to), "n", (json_int_t)q->n, "k", (json_int_t)q->k, "bytes",
+                             (json_int_t)q->bytes, "rel_rms", q->rel_rms, "max_error", q->max_error, "cosine", q->cosine, "note",
+                             c->rows[i].why));
     }
 }
 

@@ -106,6 +106,7 @@ typedef struct rft_quantized { /* one tensor of the new file */
     uint32_t struct_size;
     const char *name; /* in that file; strings live until the call returns */
     const char *why;  /* why `to` is not the type that was asked for, "" where it is */
+    const char *scheme; /* of `from`, as in rft_tensor */
     rft_type from, to;
     int64_t n, k, done;                /* rows, their length, and rows written so far */
     uint64_t bytes;                    /* exact storage */

@@ -243,6 +243,7 @@ static rft_status tell(job *j, int64_t rows, int64_t k, int64_t done) {
     rft_quantized q = rft_quantized_init();
     q.name = p->name;
     q.why = p->why;
+    q.scheme = p->source && p->source->import ? p->source->import->text : "";
     q.from = p->source ? p->source->format->type : RFT_F32;
     q.to = p->to->type;
     q.n = rows, q.k = k, q.done = done;

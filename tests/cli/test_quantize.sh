@@ -103,7 +103,7 @@ test_quantised_checkpoints() {
     run 3 quantize "$work/gptq" "$work/new.gguf" --to q8_0
     complains "is gptq 4-bit g64 already"
     run 0 quantize "$work/gptq" "$work/new.gguf" --to q4_1 --requantize
-    says 'attn_q.weight .*u4→q4_1'
+    says 'attn_q.weight .*gptq 4-bit g64→q4_1'
     run 0 model "$work/new.gguf"
     python3 -c 'import json, sys; p = sys.argv[1]; c = json.load(open(p)); c["quantization_config"]["quant_method"] = "x"
 json.dump(c, open(p, "w"))' "$work/awq/config.json"

@@ -365,6 +365,50 @@ static void bad_packed(void **state) {
     assert_refused(PACKED(4, -1), RFT_E_UNSUPPORTED, "'l.weight_zero_point' is f32");
 }
 
+/* ---- memory ---- */
+
+typedef struct meter {
+    size_t live, fail_at, calls;
+} meter;
+
+static void *meter_alloc(void *user, size_t bytes, size_t align) {
+    meter *m = user;
+    if (++m->calls == m->fail_at) {
+        return NULL;
+    }
+    m->live += bytes;
+    return aligned_alloc(align, (bytes + align - 1) / align * align + align);
+}
+
+static void meter_release(void *user, void *p, size_t bytes) {
+    ((meter *)user)->live -= p ? bytes : 0;
+    free(p);
+}
+
+static void failing_allocations(void **state) {
+    (void)state;
+    float want[N * K];
+    const rft__quant_config config = {.method = "compressed-tensors", .groups = {{.bits = 4, .group_k = 32}}, .n_groups = 1};
+    rft__imported other;
+    add_packed(4, 3, NULL, want);
+    import_good(PACKED(4, 32));
+    rft_status status = RFT_E_NOMEM;
+    size_t at = 1;
+    for (; status != RFT_OK && at < 20; at++) {
+        meter m = {.fail_at = at};
+        const rft__allocator a = {meter_alloc, meter_release, &m, false};
+        status = rft__import_all(&a, &stored, &config, &other, &err);
+        assert_true(status == RFT_OK || status == RFT_E_NOMEM);
+        if (status == RFT_OK) {
+            rft__import_free(&a, &other);
+        }
+        assert_int_equal(m.live, 0);
+    }
+    assert_int_equal(status, RFT_OK);
+    assert_int_equal(at, 7); /* five allocations, each of which failed once */
+    drop();
+}
+
 static void configs(void **state) {
     (void)state;
     static const struct {
@@ -390,12 +434,19 @@ static void configs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gptq_golden),  cmocka_unit_test(gptq_versions_are_told_apart),
-        cmocka_unit_test(gptq_whole),   cmocka_unit_test(bad_gptq),
-        cmocka_unit_test(awq_golden),   cmocka_unit_test(awq_whole),
-        cmocka_unit_test(bad_awq),      cmocka_unit_test(packed_golden),
-        cmocka_unit_test(packed_whole), cmocka_unit_test(packed_with_padding),
-        cmocka_unit_test(bad_packed),   cmocka_unit_test(configs),
+        cmocka_unit_test(gptq_golden),
+        cmocka_unit_test(gptq_versions_are_told_apart),
+        cmocka_unit_test(gptq_whole),
+        cmocka_unit_test(bad_gptq),
+        cmocka_unit_test(awq_golden),
+        cmocka_unit_test(awq_whole),
+        cmocka_unit_test(bad_awq),
+        cmocka_unit_test(packed_golden),
+        cmocka_unit_test(packed_whole),
+        cmocka_unit_test(packed_with_padding),
+        cmocka_unit_test(bad_packed),
+        cmocka_unit_test(configs),
+        cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

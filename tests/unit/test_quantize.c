@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "rooftile_model.h"
+#include "model_object.h"
 #include "safetensors_builder.h"
 #include "test_folder.h"
 
@@ -349,6 +349,54 @@ static void stopping_leaves_nothing(void **state) {
     }
 }
 
+typedef struct meter {
+    size_t live, fail_at, calls;
+} meter;
+
+static void *meter_alloc(void *user, size_t bytes, size_t align) {
+    meter *m = user;
+    if (++m->calls == m->fail_at) {
+        return NULL;
+    }
+    m->live += bytes;
+    void *p = aligned_alloc(align, (bytes + align - 1) / align * align + align);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+static void meter_release(void *user, void *p, size_t bytes) {
+    ((meter *)user)->live -= p ? bytes : 0;
+    free(p);
+}
+
+/* A failure at each allocation in turn: an error, nothing leaked, nothing written. */
+static void failing_allocations(void **state) {
+    (void)state;
+    char path[PATH_MAX];
+    write_file("out.gguf", "old", 3);
+    snprintf(path, sizeof path, "%s", in_folder("out.gguf"));
+    rft_model *model = open_model(".");
+    const int files = files_in_folder();
+    rft_quantize_options o = options_for("q8_0");
+    rft_status status = RFT_E_NOMEM;
+    size_t at = 1;
+    for (; status != RFT_OK && at < 100; at++) {
+        meter m = {.fail_at = at};
+        rft_model copy = *model;
+        copy.allocator = (rft__allocator){meter_alloc, meter_release, &m, false};
+        memset(&err, 0, sizeof err);
+        status = rft_model_quantize(&copy, path, &o, &err);
+        assert_int_equal(m.live, 0);
+        if (status != RFT_OK) {
+            assert_int_equal(status, RFT_E_NOMEM);
+            assert_left_alone("old");
+            assert_int_equal(files_in_folder(), files);
+        }
+    }
+    assert_int_equal(status, RFT_OK);
+    assert_true(at > 10);
+    rft_model_free(model);
+}
+
 static void places_that_cannot_be_written(void **state) {
     (void)state;
     const rft_quantize_options o = options_for("q8_0");
@@ -404,11 +452,12 @@ static void strange_tensors_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checkpoint_becomes_gguf),     cmocka_unit_test(qwen_keeps_its_rows_and_biases),
-        cmocka_unit_test(every_type_is_read_back),     cmocka_unit_test(gguf_becomes_gguf),
-        cmocka_unit_test(tied_and_scaled_checkpoints), cmocka_unit_test(bad_weights_are_named),
-        cmocka_unit_test(stopping_leaves_nothing),     cmocka_unit_test(places_that_cannot_be_written),
-        cmocka_unit_test(strange_tensors_are_refused), cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(checkpoint_becomes_gguf),       cmocka_unit_test(qwen_keeps_its_rows_and_biases),
+        cmocka_unit_test(every_type_is_read_back),       cmocka_unit_test(gguf_becomes_gguf),
+        cmocka_unit_test(tied_and_scaled_checkpoints),   cmocka_unit_test(bad_weights_are_named),
+        cmocka_unit_test(stopping_leaves_nothing),       cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(places_that_cannot_be_written), cmocka_unit_test(strange_tensors_are_refused),
+        cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
