@@ -193,6 +193,12 @@ static void parse_threads(quantize_command *c, const char *arg, struct argp_stat
     c->o.threads = (uint32_t)n;
 }
 
+static void parse_group(quantize_command *c, const char *arg, struct argp_state *state) {
+    if (strcmp(arg, "32") != 0 && strcmp(arg, "64") != 0 && strcmp(arg, "128") != 0)
+        argp_error(state, "--group: '%s' is none of 32, 64 and 128", arg);
+    c->o.group_k = atoi(arg);
+}
+
 static void parse_file(quantize_command *c, const char *arg, struct argp_state *state) {
     if (c->out)
         argp_error(state, "'%s': one file in, one file out", arg);
@@ -223,6 +229,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'J':
         c->json = true;
         return 0;
+    case 'G':
+        parse_group(c, arg, state);
+        return 0;
     case 'T':
         parse_threads(c, arg, state);
         return 0;
@@ -246,11 +255,15 @@ static const char doc[] =
     "a type with blocks of 32, which the table notes. OUT is replaced once the new file is whole; an error or a signal leaves it "
     "as "
     "it was. Keys are carried over; of a checkpoint they come from config.json, and the new file has no tokenizer.\n\n"
+    "With i4, i8 and e4m3, OUT is a new folder in the layout of compressed-tensors (int4 in groups, int8 and FP8 with a scale a "
+    "row), made from a checkpoint.\n\n"
     "Example: rooftile quantize model.gguf small.gguf --to q4_k --keep '*ffn_down*'";
 
 int cmd_quantize(int argc, char **argv) {
     static const struct argp_option flags[] = {
-        {"to", 't', "TYPE", 0, "q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 iq4_nl iq4_xs mxfp4 q3_k q2_k bf16 f16 f32", 0},
+        {"to", 't', "TYPE", 0, "q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 iq4_nl iq4_xs mxfp4 q3_k q2_k bf16 f16 f32; i4 i8 e4m3",
+         0},
+        {"group", 'G', "N", 0, "Weights under one scale in i4: 32, 64 or 128 (default)", 0},
         {"keep", 'k', "PATTERN", 0, "Leave tensors of these names (in the new file) as they are; may be repeated", 0},
         {"embeddings", 'E', NULL, 0, "The token embedding too, which a tied lm_head multiplies by", 0},
         {"nearest", 'N', NULL, 0, "Round to nearest instead of searching for the scales of least error", 0},

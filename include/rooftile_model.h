@@ -118,6 +118,7 @@ typedef struct rft_quantize_options {
     uint32_t struct_size;
     rft_type to;             /* one of rft_quantize_type */
     uint32_t flags, threads; /* RFT_QUANTIZE_*; 0 threads: as rft_ctx_options.threads */
+    int64_t group_k;         /* of RFT_I4: 32, 64 or 128 weights under one scale; 0: 128 */
     const char *const *keep; /* fnmatch(3) patterns of names in the new file that stay as they are */
     uint32_t n_keep;
     /* After each piece of a tensor, at least once a tensor, in the caller's thread; not 0: stop, and no file is written. */
@@ -183,7 +184,10 @@ RFT_API rft_type rft_quantize_type(uint32_t index); /* [any] */
  * checkpoint become f32, as readers of GGUF expect; K that is no multiple of the type's block takes its fallback or stays. Keys
  * of a GGUF file are carried over, those of a checkpoint come from config.json (no tokenizer). A file at `path` is replaced once
  * the new one is whole and synchronised; on failure it is as before. A weight that is not finite or too large for the type is
- * RFT_E_ARG and named. */
+ * RFT_E_ARG and named.
+ * RFT_I4, RFT_I8 and RFT_E4M3, which GGUF lacks, make a folder at `path` from a checkpoint: config.json and model.safetensors
+ * with the layers of all blocks as compressed-tensors has them (int4 in groups, int8 and FP8 with a scale a row). It must not be
+ * there before, and is there only once it is whole. */
 RFT_API rft_status rft_model_quantize(const rft_model *model, const char *path, const rft_quantize_options *o,
                                       rft_error *err); /* [any] */
 

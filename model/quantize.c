@@ -3,7 +3,8 @@
  * quantize.c - rft_model_quantize: header, then tensor after tensor in pieces of rows, encoded by several threads and measured
  * against what they were made from.
  */
-#include "quantize_plan.h"
+#define _GNU_SOURCE 1
+#include "quantize_packed.h"
 
 #include "base/error.h"
 #include "base/pool.h"
@@ -11,9 +12,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { PIECE = 1 << 20 }; /* weights of one piece and thread */
 
@@ -48,9 +53,17 @@ typedef struct job {
 } job;
 
 rft_type rft_quantize_type(uint32_t index) {
-    const rft__encoder *e = rft__encoder_at(index);
-    return e ? e->type : (rft_type)0;
+    static const rft_type packed[] = {RFT_I4, RFT_I8, RFT_E4M3};
+    uint32_t n = 0;
+    for (; rft__encoder_at(n); n++) {
+        if (n == index) {
+            return rft__encoder_at(n)->type;
+        }
+    }
+    return index - n < sizeof packed / sizeof packed[0] ? packed[index - n] : (rft_type)0;
 }
+
+static bool is_folder(const job *j) { return rft__packing_is(j->o->to); }
 
 /* ---- header ---- */
 
@@ -160,20 +173,31 @@ static rft_status read_row(const job *j, int64_t row, worker *w) {
     return RFT_OK;
 }
 
+static float limit_of(const rft__planned *p) { return p->packed ? rft__packing_limit(&p->packing) : p->encoder->limit; }
+
+static void encode(const rft__planned *p, rft__fit fit, int64_t row, worker *w, unsigned char *dst) {
+    const int64_t blocks = p->source->dims[0] / p->to->block_elements;
+    if (p->packed) {
+        rft__pack_row(&p->packing, w->old, fit, dst, p->scales + row * rft__packing_scale_bytes(&p->packing), w->back);
+    } else {
+        p->encoder->encode_blocks(w->old, blocks, fit, dst);
+        p->to->decode_blocks(dst, blocks, w->back);
+    }
+}
+
 static rft_status encode_row(const job *j, int64_t row, worker *w) {
     const rft__planned *p = j->tensor;
-    const int64_t k = p->source->dims[0], blocks = k / p->to->block_elements;
-    unsigned char *dst = j->piece + (row - j->row0) * blocks * p->to->block_bytes;
+    const int64_t k = p->source->dims[0];
     RFT_TRY(read_row(j, row, w));
-    const int64_t bad = rft__encode_check(p->encoder, w->old, k);
+    const int64_t bad = rft__encode_check(limit_of(p), w->old, k);
     if (bad >= 0) {
         w->bad_row = row;
         w->bad_k = bad;
         w->bad = w->old[bad];
         return RFT_E_ARG;
     }
-    p->encoder->encode_blocks(w->old, blocks, j->o->flags & RFT_QUANTIZE_NEAREST ? RFT_FIT_NEAREST : RFT_FIT_SEARCH, dst);
-    p->to->decode_blocks(dst, blocks, w->back);
+    encode(p, j->o->flags & RFT_QUANTIZE_NEAREST ? RFT_FIT_NEAREST : RFT_FIT_SEARCH, row, w,
+           j->piece + (row - j->row0) * (p->bytes / p->source->rows));
     compare(w->old, w->back, k, &w->sum);
     return RFT_OK;
 }
@@ -191,7 +215,7 @@ static void run_worker(void *arg, int i) {
     w->status = RFT_OK;
     w->bad_row = -1;
     for (int64_t row = w->row0; row < w->row0 + w->rows && w->status == RFT_OK; row++) {
-        if (j->tensor->encoder) {
+        if (j->tensor->encoder || j->tensor->packed) {
             w->status = encode_row(j, row, w);
         } else {
             copy_row(j, row);
@@ -205,10 +229,10 @@ static rft_status report_worker(const job *j, const worker *w) {
     if (w->bad_row < 0) {
         return rft__error_set(j->err, w->status, w->err.native, "%.200s", w->err.message);
     }
-    const rft__encoder *e = j->tensor->encoder;
+    const float limit = limit_of(j->tensor);
     RFT_FAIL(j->err, RFT_E_ARG, "tensor '%.99s' has %g at row %" PRId64 ", k = %" PRId64 ": %s holds finite numbers up to %g",
-             j->tensor->name, (double)w->bad, w->bad_row, w->bad_k, e->name,
-             e->limit > 0 ? (double)e->limit : 3.4028234663852886e38);
+             j->tensor->name, (double)w->bad, w->bad_row, w->bad_k, j->tensor->to->name,
+             limit > 0 ? (double)limit : 3.4028234663852886e38);
 }
 
 static rft_status run_piece(job *j, int64_t rows) {
@@ -277,16 +301,28 @@ static rft_status put_tensor(job *j) {
     return RFT_OK;
 }
 
+static rft_status put_one(job *j) {
+    if (!j->tensor->source) {
+        rft__out_bytes(&j->out, j->plan.freqs, (size_t)j->tensor->bytes);
+        return tell(j, 1, j->plan.n_freqs, 1);
+    }
+    return j->tensor->source->rows > 0 ? put_tensor(j) : tell(j, 0, j->tensor->source->dims[0], 0);
+}
+
+/* Packed tensors come first, and then their scales. */
 static rft_status put_tensors(job *j) {
+    bool scales = j->plan.scale_bytes == 0; /* are written */
     for (size_t i = 0; i < j->plan.count; i++) {
         j->tensor = &j->plan.list[i];
-        if (j->tensor->source) {
-            RFT_TRY(put_tensor(j));
-        } else {
-            rft__out_bytes(&j->out, j->plan.freqs, (size_t)j->tensor->bytes);
-            RFT_TRY(tell(j, 1, j->plan.n_freqs, 1));
+        if (!j->tensor->packed && !scales) {
+            rft__packed_put_scales(&j->plan, &j->out);
+            scales = true;
         }
+        RFT_TRY(put_one(j));
         rft__out_pad(&j->out, j->plan.alignment);
+    }
+    if (!scales) {
+        rft__packed_put_scales(&j->plan, &j->out);
     }
     return RFT_OK;
 }
@@ -332,12 +368,66 @@ static void drop_room(job *j) {
 static rft_status write_file(job *j, const char *path) {
     RFT_TRY(make_room(j));
     RFT_TRY(rft__gguf_out_begin(&j->model->allocator, path, &j->out, j->err));
-    rft_status status = put_header(j);
+    rft_status status = is_folder(j) ? rft__packed_put_head(&j->plan, &j->out, j->err) : put_header(j);
     if (status == RFT_OK) {
         status = put_tensors(j);
     }
     return rft__gguf_out_end(&j->out, status);
 }
+
+/* ---- a folder ---- */
+
+static rft_status folder_error(const job *j, const char *what, const char *path) {
+    const int code = errno;
+    return rft__error_set(j->err, RFT_E_IO, code, "cannot %s '%.120s': %s", what, path, strerrordesc_np(code));
+}
+
+/* A slash at the folder's end does not count. */
+static bool join(const char *folder, const char *name, char out[PATH_MAX]) {
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/') {
+        n--;
+    }
+    const int length = snprintf(out, PATH_MAX, "%.*s%s", (int)rft__min((int64_t)n, PATH_MAX), folder, name);
+    return length > 0 && length < PATH_MAX;
+}
+
+static rft_status write_both(job *j, const char *tensors, const char *config) {
+    char *text;
+    RFT_TRY(write_file(j, tensors));
+    RFT_TRY(rft__packed_config(j->model, j->o, &j->plan, &text, j->err));
+    const rft_status status = rft__file_replace(config, text, strlen(text), j->err);
+    free(text);
+    return status;
+}
+
+/* Made under another name, which it loses once it is whole. */
+static rft_status write_folder(job *j, const char *path) {
+    char folder[PATH_MAX], tensors[PATH_MAX], config[PATH_MAX], suffix[32];
+    snprintf(suffix, sizeof suffix, ".%ld.tmp", (long)getpid());
+    if (!join(path, suffix, folder) || !join(folder, "/model.safetensors", tensors) || !join(folder, "/config.json", config)) {
+        RFT_FAIL(j->err, RFT_E_ARG, "a path of %zu bytes is too long", strlen(path));
+    }
+    if (access(path, F_OK) == 0) {
+        errno = EEXIST;
+        return folder_error(j, "make the folder", path);
+    }
+    if (mkdir(folder, 0777) != 0) {
+        return folder_error(j, "make the folder", folder);
+    }
+    rft_status status = write_both(j, tensors, config);
+    if (status == RFT_OK && rename(folder, path) != 0) {
+        status = folder_error(j, "make the folder", path);
+    }
+    if (status != RFT_OK) {
+        unlink(tensors);
+        unlink(config);
+        rmdir(folder);
+    }
+    return status;
+}
+
+/* ---- the call ---- */
 
 static rft_status check_options(const rft_model *m, const char *path, const rft_quantize_options *o, rft_error *err) {
     if (!m || !path || (o->n_keep > 0 && !o->keep)) {
@@ -346,7 +436,7 @@ static rft_status check_options(const rft_model *m, const char *path, const rft_
     if (m->tensors->count == 0) {
         RFT_FAIL(err, RFT_E_ARG, "the model has no tensors: a config.json alone cannot be quantised");
     }
-    if (!rft__encoder_find(o->to)) {
+    if (!rft__encoder_find(o->to) && !rft__packing_is(o->to)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "options.to = %d (%s) is no type that can be written", (int)o->to,
                  rft__format_name(o->to));
     }
@@ -367,9 +457,9 @@ rft_status rft_model_quantize(const rft_model *m, const char *path, const rft_qu
         RFT_FAIL(err, RFT_E_NOMEM, "no memory to quantise a model");
     }
     *j = (job){.model = m, .o = &o, .err = err, .threads = o.threads ? (int)o.threads : rft__pool_default_threads()};
-    rft_status status = rft__quantize_plan_make(m, &o, &j->plan, err);
+    rft_status status = (is_folder(j) ? rft__packed_plan_make : rft__quantize_plan_make)(m, &o, &j->plan, err);
     if (status == RFT_OK) {
-        status = write_file(j, path);
+        status = (is_folder(j) ? write_folder : write_file)(j, path);
         drop_room(j);
         rft__quantize_plan_free(&m->allocator, &j->plan);
     }

@@ -24,24 +24,24 @@ static bool from_checkpoint(const planner *p) { return p->model->format == RFT_M
 
 /* ---- which ---- */
 
-static void mark_linear(const planner *p) {
-    const rft__naming *naming = from_checkpoint(p) ? &rft__hf_naming : &rft__gguf_naming;
+void rft__quantize_mark_linear(const rft_model *m, bool *linear) {
+    const rft__naming *naming = m->format == RFT_MODEL_SAFETENSORS ? &rft__hf_naming : &rft__gguf_naming;
     for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
-        const int64_t blocks = role == RFT_ROLE_LM_HEAD ? 1 : p->model->hparams.layers;
+        const int64_t blocks = role == RFT_ROLE_LM_HEAD ? 1 : m->hparams.layers;
         for (int64_t block = 0; block < blocks; block++) {
             char name[RFT_LAYER_NAME];
             rft__layer_tensor_name(naming, role, block, "weight", name);
-            const int64_t at = rft__tensors_find(p->model->tensors, name);
+            const int64_t at = rft__tensors_find(m->tensors, name);
             if (at >= 0) {
-                p->linear[at] = true;
+                linear[at] = true;
             }
         }
     }
 }
 
-static bool kept_by_pattern(const planner *p, const char *name) {
-    for (uint32_t i = 0; i < p->o->n_keep; i++) {
-        if (fnmatch(p->o->keep[i], name, 0) == 0) {
+bool rft__quantize_keeps(const rft_quantize_options *o, const char *name) {
+    for (uint32_t i = 0; i < o->n_keep; i++) {
+        if (fnmatch(o->keep[i], name, 0) == 0) {
             return true;
         }
     }
@@ -85,13 +85,13 @@ static void convert(const planner *p, rft_type to, rft__planned *out) {
 
 static bool has_decoder(const rft__tensor *t) { return t->import || t->format->decode_blocks; }
 
-static rft_status check_source(const planner *p, const rft__tensor *t) {
+rft_status rft__quantize_check_source(const rft_quantize_options *o, const rft__tensor *t, rft_error *err) {
     const char *stored = t->import ? t->import->text : t->format->name;
     if (!has_decoder(t)) {
-        RFT_FAIL(p->err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which has no decoder", t->name, stored);
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which has no decoder", t->name, stored);
     }
-    if (!is_plain(t->format->type) && t->format->type != p->o->to && !(p->o->flags & RFT_QUANTIZE_AGAIN)) {
-        RFT_FAIL(p->err, RFT_E_UNSUPPORTED,
+    if (!is_plain(t->format->type) && t->format->type != o->to && !(o->flags & RFT_QUANTIZE_AGAIN)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED,
                  "tensor '%.99s' is %s already: a second error adds to the first, which RFT_QUANTIZE_AGAIN allows", t->name,
                  stored);
     }
@@ -103,10 +103,10 @@ static rft_status decide(const planner *p, rft__planned *out) {
     const bool wanted = p->linear[out->index] || (embedding && (p->o->flags & RFT_QUANTIZE_EMBEDDINGS) != 0);
     if (!wanted) {
         keep(p, embedding ? "an embedding" : out->source->n_dims < 2 ? "a vector" : "not the weight of a linear layer", out);
-    } else if (kept_by_pattern(p, out->name)) {
+    } else if (rft__quantize_keeps(p->o, out->name)) {
         keep(p, "a pattern keeps it", out);
     } else {
-        RFT_TRY(check_source(p, out->source));
+        RFT_TRY(rft__quantize_check_source(p->o, out->source, p->err));
         convert(p, p->o->to, out);
     }
     if (out->encoder && !has_decoder(out->source)) {
@@ -171,7 +171,7 @@ static rft_status make(const planner *p, rft__quantize_plan *out) {
         RFT_TRY(rft__gguf_integer(&p->model->gguf, "general.alignment", false, 8, UINT32_MAX, &alignment, p->err));
     }
     out->alignment = (uint64_t)alignment;
-    mark_linear(p);
+    rft__quantize_mark_linear(p->model, p->linear);
     for (size_t i = 0; i < p->model->tensors->count; i++) {
         RFT_TRY(plan_tensor(p, (int64_t)i, out));
     }
@@ -197,5 +197,7 @@ rft_status rft__quantize_plan_make(const rft_model *m, const rft_quantize_option
 
 void rft__quantize_plan_free(const rft__allocator *a, rft__quantize_plan *plan) {
     rft__release(a, plan->list, plan->room * sizeof *plan->list);
+    rft__release(a, plan->scales, plan->scale_bytes);
     plan->list = NULL;
+    plan->scales = NULL;
 }

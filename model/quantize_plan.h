@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quantize_plan.h - what each tensor of a new GGUF file is made from, and becomes.
+ * quantize_plan.h - what each tensor of a new file is made from, and becomes.
  *
- * Called by quantize.c. Invariant: offsets ascend in steps of the alignment, and names are those of GGUF.
+ * Made by quantize_plan.c for GGUF files and by quantize_packed.c for checkpoints, carried out by quantize.c. Invariant: offsets
+ * ascend (in GGUF in steps of the alignment), and names are those of the new file.
  */
 #ifndef RFT_MODEL_QUANTIZE_PLAN_H
 #define RFT_MODEL_QUANTIZE_PLAN_H
 
 #include "format/encode.h"
+#include "format/pack_rows.h"
 #include "hf_gguf.h"
 
 typedef struct rft__planned {
     const rft__tensor *source; /* NULL: the model's rotary frequencies */
     int64_t index;             /* of source */
-    char name[RFT_GGUF_MAX_NAME];
+    char name[RFT_SAFETENSORS_MAX_NAME];
     const rft__format *to;
-    const rft__encoder *encoder; /* NULL: the bytes are copied */
-    int64_t heads;               /* see rft__hf_gguf_row */
+    const rft__encoder *encoder; /* NULL, and not packed: the bytes are copied */
+    bool packed;                 /* codes here, scales beside them until they are written */
+    rft__packing packing;
+    unsigned char *scales;
+    int64_t heads; /* see rft__hf_gguf_row */
     int64_t bytes;
     uint64_t offset;
     char why[96]; /* see rft_quantized */
@@ -25,10 +30,18 @@ typedef struct rft__planned {
 typedef struct rft__quantize_plan {
     rft__planned *list;
     size_t count, room;
+    unsigned char *scales; /* of all packed tensors */
+    size_t scale_bytes;
     uint64_t alignment;
     float freqs[RFT_MAX_ROPE_FREQS];
     int64_t n_freqs;
 } rft__quantize_plan;
+
+/* Is the weight of a product: for each tensor of the model. */
+void rft__quantize_mark_linear(const rft_model *model, bool *linear);
+bool rft__quantize_keeps(const rft_quantize_options *o, const char *name);
+/* Can this weight be quantised, or quantised again? */
+rft_status rft__quantize_check_source(const rft_quantize_options *o, const rft__tensor *t, rft_error *err);
 
 rft_status rft__quantize_plan_make(const rft_model *model, const rft_quantize_options *o, rft__quantize_plan *out,
                                    rft_error *err);

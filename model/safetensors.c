@@ -67,6 +67,15 @@ static rft_status refuse(const reader *r, const char *format, ...) {
     return rft__error_set(r->err, RFT_E_ARG, 0, "%.60s: tensor '%s' %s", r->shard->name, name, text);
 }
 
+const char *rft__safetensors_dtype(rft_type type) {
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        if (dtypes[i].type == type) {
+            return dtypes[i].name;
+        }
+    }
+    return NULL;
+}
+
 /* ---- headers ---- */
 
 bool rft__safetensors_begins(const unsigned char *bytes, size_t size) {

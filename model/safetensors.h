@@ -19,6 +19,9 @@ typedef struct rft__shard { /* one file of a checkpoint */
     size_t size;
 } rft__shard;
 
+/* The name of a type in a header; NULL: it has none. */
+const char *rft__safetensors_dtype(rft_type type);
+
 /* Do the bytes begin as such a file does? */
 bool rft__safetensors_begins(const unsigned char *bytes, size_t size);
 

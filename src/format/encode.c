@@ -31,8 +31,8 @@ const rft__encoder *rft__encoder_find(rft_type type) {
     return NULL;
 }
 
-int64_t rft__encode_check(const rft__encoder *e, const float *src, int64_t n) {
-    const float limit = e->limit > 0 ? e->limit : HUGE_VALF;
+int64_t rft__encode_check(float limit, const float *src, int64_t n) {
+    limit = limit > 0 ? limit : HUGE_VALF;
     for (int64_t i = 0; i < n; i++) {
         if (!(fabsf(src[i]) <= limit) || isinf(src[i])) {
             return i;

@@ -30,7 +30,7 @@ typedef struct rft__encoder {
 const rft__encoder *rft__encoder_find(rft_type type); /* NULL: it cannot be written */
 const rft__encoder *rft__encoder_at(uint32_t index);  /* NULL past the last: to list them */
 
-/* Index of the first of n elements that cannot be stored: not a number, infinite or past the limit; -1: all can. */
-int64_t rft__encode_check(const rft__encoder *encoder, const float *src, int64_t n);
+/* Index of the first of n elements that cannot be stored: not a number, infinite or past the limit (0: none); -1: all can. */
+int64_t rft__encode_check(float limit, const float *src, int64_t n);
 
 #endif

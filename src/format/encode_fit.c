@@ -151,15 +151,15 @@ enum { BUCKETS = 128 };
 /* By falling `at`, from `high` at most to above `low`. 1 / at is spread evenly, so that buckets of it leave little to sort. */
 static void sort_events(const event *from, int count, float low, float high, event *to) {
     uint16_t ends[BUCKETS + 1] = {0};
-    const float first = 1 / high, unit = (BUCKETS - 1) / fmaxf(1 / low - first, FLT_MIN);
+    const float unit = (BUCKETS - 1) / fmaxf(high / low - 1, 1e-6f);
     for (int i = 0; i < count; i++) {
-        ends[(int)clamp((1 / from[i].at - first) * unit, 0, BUCKETS - 1) + 1]++;
+        ends[(int)clamp((high / from[i].at - 1) * unit, 0, BUCKETS - 1) + 1]++;
     }
     for (int b = 1; b <= BUCKETS; b++) {
         ends[b] = (uint16_t)(ends[b] + ends[b - 1]);
     }
     for (int i = 0; i < count; i++) {
-        to[ends[(int)clamp((1 / from[i].at - first) * unit, 0, BUCKETS - 1)]++] = from[i];
+        to[ends[(int)clamp((high / from[i].at - 1) * unit, 0, BUCKETS - 1)]++] = from[i];
     }
     for (int i = 1; i < count; i++) {
         const event e = to[i];
@@ -244,14 +244,16 @@ static void sweep_sign(sweep *s, float sign) {
     }
 }
 
-float rft__fit_scale(const rft__levels *levels, const float *x, int n, float (*store)(float)) {
+float rft__fit_scale(const rft__levels *levels, const float *x, int n, float (*store)(float), int positive) {
     sweep s = {.levels = levels, .x = x, .n = n, .store = store};
     const range r = range_of(x, n, 1);
     if (!(fmaxf(r.above, r.below) >= LEAST)) {
         return 0;
     }
     sweep_sign(&s, 1);
-    sweep_sign(&s, -1);
+    if (!positive) {
+        sweep_sign(&s, -1);
+    }
     return s.best;
 }
 

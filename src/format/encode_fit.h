@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define RFT_FIT_MAX 32
+#define RFT_FIT_MAX 128
 
 typedef struct rft__levels { /* what codes 0 .. count-1 stand for, ascending */
     int count;
@@ -30,9 +30,9 @@ double rft__code_scaled(const rft__levels *levels, const float *x, int n, float 
 /* The same for x ~ d * code + m with codes 0..max. */
 double rft__code_affine(int max, const float *x, int n, float d, float m, uint8_t *codes);
 
-/* The d, of either sign, that no other beats: at most 64 even levels -c .. c-1, or at most 16 uneven ones. `store` is what the
- * file keeps of a scale, NULL: all of it. */
-float rft__fit_scale(const rft__levels *levels, const float *x, int n, float (*store)(float));
+/* The d, of either sign or `positive`, that no other beats: at most 64 even levels -c .. c-1, or at most 16 uneven ones. `store`
+ * is what the file keeps of a scale, NULL: all of it. */
+float rft__fit_scale(const rft__levels *levels, const float *x, int n, float (*store)(float), int positive);
 
 typedef struct rft__affine {
     float d, m;

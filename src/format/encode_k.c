@@ -275,7 +275,7 @@ static void fit_scaled_block(const scaled_kind *k, const float *x, rft__fit fit,
     float fitted[MAX_PARTS], most = 0;
     for (int p = 0; p < BLOCK / k->part; p++) {
         const float *part = x + p * k->part;
-        fitted[p] = fit == RFT_FIT_NEAREST ? plain_scale(k, part) : rft__fit_scale(k->levels, part, k->part, NULL);
+        fitted[p] = fit == RFT_FIT_NEAREST ? plain_scale(k, part) : rft__fit_scale(k->levels, part, k->part, NULL, 0);
         most = fabsf(fitted[p]) > fabsf(most) ? fitted[p] : most;
     }
     *out = make_scaled(k, x, fitted, fit == RFT_FIT_SEARCH, most / (float)k->low);

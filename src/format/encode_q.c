@@ -76,7 +76,7 @@ static float choose_scale(const rft__levels *levels, const float *x, float plain
 static float scale_of(const rft__levels *levels, const float *x, rft__fit fit) {
     const float plain = extreme(x) / rft__level(levels, 0);
     return fit == RFT_FIT_NEAREST ? rft__through_f16(plain)
-                                  : choose_scale(levels, x, plain, rft__fit_scale(levels, x, N, rft__through_f16));
+                                  : choose_scale(levels, x, plain, rft__fit_scale(levels, x, N, rft__through_f16, 0));
 }
 
 void rft__encode_q4_0(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {

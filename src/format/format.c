@@ -122,3 +122,23 @@ uint16_t rft__f16_from_f32(float value) {
     }
     return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
 }
+
+uint8_t rft__e4m3_from_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 24 & 0x80u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return (uint8_t)(sign | 0x7fu);
+    }
+    if (magnitude >= 0x43e00000u) { /* 448 */
+        return (uint8_t)(sign | 0x7eu);
+    }
+    if (magnitude < 0x3c800000u) { /* below 2^-6 a step is 2^-9, that of f32 at 2^14 */
+        float at;
+        memcpy(&at, &magnitude, sizeof at);
+        at += 16384.0f;
+        memcpy(&bits, &at, sizeof bits);
+        return (uint8_t)(sign | (bits - 0x46800000u));
+    }
+    return (uint8_t)(sign | (magnitude - 0x3c000000u + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20);
+}

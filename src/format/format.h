@@ -34,5 +34,7 @@ rft_status rft__format_bytes(rft_type type, int64_t n, int64_t k, int64_t *bytes
 /* Round to nearest even; NaN stays NaN, what is too large becomes infinity. */
 uint16_t rft__bf16_from_f32(float value);
 uint16_t rft__f16_from_f32(float value);
+/* The nearest OCP E4M3 code; what is beyond 448 becomes 448, NaN stays NaN. */
+uint8_t rft__e4m3_from_f32(float value);
 
 #endif

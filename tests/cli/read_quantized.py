@@ -4,7 +4,7 @@
 
     read_quantized.py TOOL CHECKPOINT FOLDER
 
-Names, shapes, the order of rows and the keys must be those of a converted model; the errors that the tool prints must be those of
+Names, shapes, the order of rows and the keys must be those of a converted model, and of a compressed-tensors checkpoint; the errors that the tool prints must be those of
 the values that gguf decodes; and those values must be the ones that the tool itself decodes, bit for bit.
 """
 import json
@@ -93,6 +93,66 @@ def check_type(tool, checkpoint, folder, kind, want):
     return reader
 
 
+PACKED = {"i4": 4, "i8": 8, "e4m3": 0}
+
+
+def e4m3(codes):
+    sign, exponent, fraction = codes >> 7, (codes >> 3 & 15).astype(int), codes & 7
+    value = numpy.where(exponent == 0, fraction / 512.0, numpy.ldexp(1 + fraction / 8.0, exponent - 7))
+    return numpy.where(sign == 1, -value, value)
+
+
+def unpack(words, bits, k):
+    """Codes along k, lowest bits first; half the range was added to each."""
+    shifts = numpy.arange(0, 32, bits, dtype=numpy.uint32)
+    codes = words.view(numpy.uint32)[:, :, None] >> shifts & ((1 << bits) - 1)
+    return codes.reshape(words.shape[0], -1)[:, :k].astype(numpy.float64) - (1 << (bits - 1))
+
+
+def check_packed(tool, checkpoint, folder, kind, want):
+    out = folder / kind
+    rows = quantize(tool, checkpoint, out, "--to", kind, *(["--group", "64"] if kind == "i4" else []))
+    config = json.loads((out / "config.json").read_text())["quantization_config"]
+    assert config["quant_method"] == "compressed-tensors" and config["config_groups"]["group_0"]["targets"] == ["Linear"]
+    with safe_open(out / "model.safetensors", "np") as file:
+        names = set(file.keys())
+    raw = dict(raw_parts(out / "model.safetensors"))
+    assert names == set(raw)
+    for name, old in want.items():
+        base = name.removesuffix(".weight")
+        if "_proj." not in name:
+            assert (as_f32(raw[name].view("<u2")).reshape(old.shape) == old).all(), name
+            assert "norm" in name or name == "model.embed_tokens.weight" or base in config["ignore"], name
+            continue
+        scales = as_f32(raw[name + "_scale"].view("<u2")).reshape(old.shape[0], -1).astype(numpy.float64)
+        if kind == "e4m3":
+            codes = e4m3(raw[name].reshape(old.shape))
+        else:
+            codes = unpack(raw[name + "_packed"].view("<i4").reshape(old.shape[0], -1), PACKED[kind], old.shape[1])
+            assert raw[name + "_shape"].view("<i8").tolist() == list(old.shape)
+        new = codes * numpy.repeat(scales, old.shape[1] // scales.shape[1], axis=1)
+        check_errors(rows[name], old, new)
+
+
+def raw_parts(path):
+    """name -> bytes."""
+    blob = path.read_bytes()
+    length = int.from_bytes(blob[:8], "little")
+    for name, entry in json.loads(blob[8:8 + length]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            yield name, numpy.frombuffer(blob[8 + length + begin:8 + length + end], numpy.uint8)
+
+
+def read_plain(folder):
+    """Checkpoint name -> f32 values."""
+    out = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "np") as file:
+            out |= dict(raw_tensors(path, list(file.keys())))
+    return out
+
+
 def check_keys(reader, config, arch):
     keys = {name: field.contents() for name, field in reader.fields.items()}
     assert keys["general.architecture"] == arch
@@ -109,7 +169,10 @@ def main():
     want = read_checkpoint(checkpoint, config["model_type"] == "llama")
     for kind in TYPES:
         check_keys(check_type(tool, checkpoint, folder, kind, want), config, config["model_type"])
-    print(f"{config['model_type']}: {len(TYPES)} types of {len(want)} tensors agree")
+    plain = read_plain(checkpoint)
+    for kind in PACKED:
+        check_packed(tool, checkpoint, folder / config["model_type"], kind, plain)
+    print(f"{config['model_type']}: {len(TYPES) + len(PACKED)} types of {len(want)} tensors agree")
 
 
 if __name__ == "__main__":

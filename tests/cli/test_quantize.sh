@@ -111,6 +111,32 @@ json.dump(c, open(p, "w"))' "$work/awq/config.json"
     complains "method 'x'"
 }
 
+# Checkpoints in the layout of compressed-tensors.
+test_packed() {
+    local type scheme
+    for type in i4 i8 e4m3; do
+        case $type in
+        i4) scheme='int 4-bit g128' ;;
+        i8) scheme='int 8-bit a row' ;;
+        e4m3) scheme='fp8 a row' ;;
+        esac
+        run 0 quantize "$work/model" "$work/packed-$type/" --to "$type"
+        says "mlp.down_proj.weight .*bf16→$type"
+        run 0 model "$work/packed-$type"
+        says "ffn_down +2 +1 +256 +512 +$scheme→bf16"
+        run 4 quantize "$work/model" "$work/packed-$type" --to "$type"
+        complains 'File exists'
+    done
+    run 0 model "$work/packed-i4" --run "${quick[@]}"
+    says 'measured'
+    run 0 quantize "$work/packed-i8" "$work/packed-again" --to i4 --group 32 --requantize
+    run 3 quantize "$work/packed-i8" "$work/packed-none" --to i4
+    run 2 quantize "$work/model" "$work/packed-none" --to i4 --group 7
+    run 3 quantize "$work/new.gguf" "$work/packed-none" --to i4
+    complains 'from a checkpoint only'
+    if [ "$(find "$work" -maxdepth 1 -name 'packed*' | wc -l)" != 4 ]; then fail 'something is left of failures'; fi
+}
+
 # A signal in the midst: the old file stays, nothing else is left, and the tool ends by the signal.
 test_signal() {
     local pid code
@@ -130,7 +156,7 @@ test_signal() {
 
 python3 "$here/make_checkpoint.py" "$work/model"
 python3 "$here/make_checkpoint.py" "$work/sharded" --files 3 --dtype F32
-for part in usage checkpoint types quantised_checkpoints signal; do
+for part in usage checkpoint types quantised_checkpoints packed signal; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then

@@ -218,7 +218,7 @@ static void every_type_is_read_back(void **state) {
         rft_quantize_options o = options_for(rft_type_name(type));
         o.progress = listen;
         o.user = &h;
-        if (type == RFT_F32) {
+        if (type == RFT_F32 || type == RFT_I4 || type == RFT_I8 || type == RFT_E4M3) {
             continue;
         }
         assert_done(quantize(".", "out.gguf", &o));
@@ -290,6 +290,80 @@ static void tied_and_scaled_checkpoints(void **state) {
     write_config(",\"rope_scaling\":{\"type\":\"longrope\"}");
     assert_int_equal(quantize(".", "out.gguf", &o), RFT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "'longrope'"));
+}
+
+/* ---- compressed-tensors ---- */
+
+static void remove_packed(void) {
+    remove(in_folder("packed/model.safetensors"));
+    remove(in_folder("packed/config.json"));
+    remove(in_folder("packed"));
+}
+
+static void checkpoint_becomes_packed(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *scheme;
+        double rms;
+    } rows[] = {{"i4", "int 4-bit g32", 0.12}, {"i8", "int 8-bit a row", 0.006}, {"e4m3", "fp8 a row", 0.035}};
+    static float old[128 * 64], new[128 * 64];
+    rft_tensor t;
+    write_config("");
+    begin_checkpoint();
+    write_checkpoint();
+    for (size_t i = 0; i < 3; i++) {
+        heard h = {0};
+        rft_quantize_options o = options_for(rows[i].type);
+        o.group_k = i == 0 ? 32 : 0;
+        o.progress = listen;
+        o.user = &h;
+        assert_done(quantize(".", "packed", &o));
+        rft_model *before = open_model("."), *after = open_model("packed");
+        double ee = 0, xx = 0;
+        values_of(before, "model.layers.1.self_attn.q_proj.weight", old, &t);
+        values_of(after, "model.layers.1.self_attn.q_proj.weight", new, &t);
+        assert_string_equal(t.scheme, rows[i].scheme);
+        for (int k = 0; k < 64 * 64; k++) {
+            ee += ((double)new[k] - old[k]) * ((double)new[k] - old[k]);
+            xx += (double)old[k] * old[k];
+        }
+        assert_true(ee > 0 && sqrt(ee / xx) < rows[i].rms);
+        values_of(before, "lm_head.weight", old, &t);
+        values_of(after, "lm_head.weight", new, &t);
+        assert_memory_equal(new, old, sizeof new);
+        assert_int_equal(rft_model_layer_count(after), 8);
+        rft_model_free(before);
+        rft_model_free(after);
+        remove_packed();
+    }
+}
+
+static void failures_leave_no_folder(void **state) {
+    (void)state;
+    rft_quantize_options o = options_for("i8");
+    const int files = files_in_folder();
+    heard h = {.stop_at = 3};
+    const uint32_t nan_bits = 0x7fc00000;
+    o.progress = listen;
+    o.user = &h;
+    assert_int_equal(quantize(".", "packed", &o), RFT_E_IO);
+    assert_int_equal(err.native, EINTR);
+    assert_int_equal(files_in_folder(), files);
+    begin_checkpoint();
+    memcpy(file.data + 4 * 65, &nan_bits, 4);
+    write_checkpoint();
+    o.progress = NULL;
+    assert_int_equal(quantize(".", "packed", &o), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "'model.layers.0.self_attn.q_proj.weight' has nan at row 1, k = 1: i8 holds finite"));
+    assert_int_equal(files_in_folder(), files);
+    o.group_k = 32;
+    assert_int_equal(quantize(".", "packed", &o), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "group_k = 32 with i8"));
+    o = options_for("i4");
+    assert_int_equal(quantize(".", "packed", &o), RFT_OK); /* K of 64 and 96 is no multiple of 128: all stay */
+    remove_packed();
+    begin_checkpoint();
+    write_checkpoint();
 }
 
 /* ---- failures ---- */
@@ -428,8 +502,7 @@ static void bad_options_are_refused(void **state) {
     assert_int_equal(rft_model_quantize(model, "x", &o, &err), RFT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "i32"));
     rft_model_free(model);
-    assert_int_equal(quantize("config.json", "x", &(rft_quantize_options){sizeof o, RFT_BF16, 0, 0, NULL, 0, NULL, NULL}),
-                     RFT_E_ARG);
+    assert_int_equal(quantize("config.json", "x", &(rft_quantize_options){.struct_size = sizeof o, .to = RFT_BF16}), RFT_E_ARG);
     assert_non_null(strstr(err.message, "no tensors"));
 }
 
@@ -454,7 +527,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoint_becomes_gguf),       cmocka_unit_test(qwen_keeps_its_rows_and_biases),
         cmocka_unit_test(every_type_is_read_back),       cmocka_unit_test(gguf_becomes_gguf),
-        cmocka_unit_test(tied_and_scaled_checkpoints),   cmocka_unit_test(bad_weights_are_named),
+        cmocka_unit_test(tied_and_scaled_checkpoints),   cmocka_unit_test(checkpoint_becomes_packed),
+        cmocka_unit_test(failures_leave_no_folder),      cmocka_unit_test(bad_weights_are_named),
         cmocka_unit_test(stopping_leaves_nothing),       cmocka_unit_test(failing_allocations),
         cmocka_unit_test(places_that_cannot_be_written), cmocka_unit_test(strange_tensors_are_refused),
         cmocka_unit_test(bad_options_are_refused),
