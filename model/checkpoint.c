@@ -231,6 +231,11 @@ static rft_status map_files(const rft__allocator *a, const char *folder, rft__ch
     return rft__safetensors_parse(a, c->shards, c->count, &c->tensors, err);
 }
 
+static bool exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
 static rft_status map_config(const char *folder, rft__checkpoint *c, rft_error *err) {
     char path[PATH_MAX];
     RFT_TRY(join(folder, "config.json", path, err));
@@ -243,9 +248,10 @@ static rft_status map_config(const char *folder, rft__checkpoint *c, rft_error *
     return status;
 }
 
-static bool exists(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0;
+static rft_status map_quantize_config(const char *folder, rft__checkpoint *c, rft_error *err) {
+    char path[PATH_MAX];
+    RFT_TRY(join(folder, "quantize_config.json", path, err));
+    return exists(path) ? rft__map_file(path, &c->quantize, err) : RFT_OK;
 }
 
 /* name NULL: a whole folder. */
@@ -253,6 +259,7 @@ static rft_status open_in(const rft__allocator *a, const char *folder, const cha
     char index[PATH_MAX];
     const bool given = name && ends_with(name, INDEX_END);
     RFT_TRY(map_config(folder, c, err));
+    RFT_TRY(map_quantize_config(folder, c, err));
     RFT_TRY(join(folder, given ? name : INDEX_NAME, index, err));
     if (given || (!name && exists(index))) {
         RFT_TRY(rft__map_file(index, &c->index, err));
@@ -288,6 +295,7 @@ void rft__checkpoint_free(const rft__allocator *a, rft__checkpoint *c) {
     rft__release(a, c->files, c->count * sizeof *c->files);
     rft__release(a, c->shards, c->count * sizeof *c->shards);
     rft__release(a, c->names, c->count * RFT_SHARD_NAME);
+    rft__unmap_file(&c->quantize);
     rft__unmap_file(&c->index);
     rft__unmap_file(&c->config);
     *c = (rft__checkpoint){0};

@@ -15,7 +15,8 @@
 
 typedef struct rft__checkpoint {
     rft__mapping config;
-    rft__mapping index; /* none for a single file */
+    rft__mapping quantize; /* quantize_config.json, where older GPTQ checkpoints say how; else none */
+    rft__mapping index;    /* none for a single file */
     rft__mapping *files;
     rft__shard *shards; /* the same files */
     char *names;        /* theirs, RFT_SHARD_NAME bytes each */

@@ -293,3 +293,24 @@ rft_status rft__bind_bitsandbytes(const rft__binder *b, rft__import *im, rft__te
     rft__bind_shape(out, nf4 ? RFT_NF4 : RFT_U4, im->n, im->k);
     return RFT_OK;
 }
+
+static void decode_bnb_int8(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
+    const float scale = rft__import_value(im->part[SCALES], row) / 127;
+    for (int64_t i = 0; i < n; i++) {
+        dst[i] = rft__import_value(im->part[CODES], row * im->k + k0 + i) * scale;
+    }
+}
+
+/* Rows under their largest magnitude, which stands for 127. */
+rft_status rft__bind_bnb_int8(const rft__binder *b, rft__import *im, rft__tensor *out) {
+    static const rft_type f32[] = {RFT_F32, (rft_type)0};
+    im->n = b->head->rows;
+    im->k = b->head->dims[0];
+    im->part[CODES] = b->head;
+    im->decode = decode_bnb_int8;
+    rft__bind_optional(b, ".weight_format");
+    RFT_TRY(rft__bind_matrix(b, ".SCB", f32, 1, im->n, &im->part[SCALES]));
+    snprintf(im->text, sizeof im->text, "int8 a row");
+    rft__bind_shape(out, RFT_I8, im->n, im->k);
+    return RFT_OK;
+}

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { CODES, SCALES, ZEROS, INDEX };
 
@@ -106,7 +107,7 @@ static void decode_awq(const rft__import *im, int64_t row, int64_t k0, int64_t n
 }
 
 rft_status rft__bind_awq(const rft__binder *b, rft__import *im, rft__tensor *out) {
-    if (b->config->version[0] && strcmp(b->config->version, "gemm") != 0) {
+    if (b->config->version[0] && strcasecmp(b->config->version, "gemm") != 0) {
         RFT_FAIL(b->err, RFT_E_UNSUPPORTED, "awq of version '%s': only gemm is read", b->config->version);
     }
     RFT_TRY(check_bits(b, b->config->bits, "4"));

@@ -32,6 +32,19 @@ static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_er
     return RFT_OK;
 }
 
+/* Codes whose scales nobody found would be read as numbers. */
+static rft_status refuse_bare_codes(const rft_model *m, const rft__quant_config *quant, rft_error *err) {
+    for (int64_t i = 0; i < m->layers.count; i++) {
+        const rft__tensor *t = &m->tensors->list[m->layers.rows[i].tensor];
+        const rft_type type = t->format->type;
+        if (!t->import && type != RFT_F32 && type != RFT_F16 && type != RFT_BF16) {
+            RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, and no known scheme of method '%s' gives it scales", t->name,
+                     t->format->name, quant->method);
+        }
+    }
+    return RFT_OK;
+}
+
 static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err) {
     rft__checkpoint *c = &m->checkpoint;
     m->format = RFT_MODEL_SAFETENSORS;
@@ -40,11 +53,15 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
     m->file_bytes = rft__checkpoint_bytes(c);
     rft__quant_config quant;
     RFT_TRY(rft__hparams_from_config(c->config.bytes, c->config.size, &m->hparams, &quant, err));
+    if (!quant.method[0] && c->quantize.bytes) {
+        RFT_TRY(rft__quant_config_file(c->quantize.bytes, c->quantize.size, &quant, err));
+    }
     if (quant.method[0]) {
         RFT_TRY(rft__import_all(&m->allocator, &c->tensors, &quant, &m->imported, err));
         m->tensors = &m->imported.tensors;
     }
     RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__hf_naming, &m->hparams, &m->layers, err));
+    RFT_TRY(refuse_bare_codes(m, &quant, err));
     count_parameters(m);
     return RFT_OK;
 }

@@ -89,8 +89,7 @@ static rft_status check_method(const rft__quant_config *c, rft_error *err) {
              c->method[0] ? c->method : "unnamed");
 }
 
-rft_status rft__quant_config_read(const json_t *config, rft__quant_config *out, rft_error *err) {
-    *out = (rft__quant_config){.bits = 4, .group_k = 128, .symmetric = true, .block_n = 128, .block_k = 128};
+static rft_status read(const json_t *config, rft__quant_config *out, rft_error *err) {
     RFT_TRY(read_text(config, "quant_method", out->method, sizeof out->method, err));
     RFT_TRY(check_method(out, err));
     RFT_TRY(read_text(config, "version", out->version, sizeof out->version, err));
@@ -103,4 +102,21 @@ rft_status rft__quant_config_read(const json_t *config, rft__quant_config *out, 
     RFT_TRY(rft__json_bool(config, "sym", &out->symmetric, err));
     RFT_TRY(read_block(config, "weight_block_size", &out->block_n, &out->block_k, err));
     return read_groups(config, out, err);
+}
+
+static const rft__quant_config defaults = {.bits = 4, .group_k = 128, .symmetric = true, .block_n = 128, .block_k = 128};
+
+rft_status rft__quant_config_read(const json_t *config, rft__quant_config *out, rft_error *err) {
+    *out = defaults;
+    return read(config, out, err);
+}
+
+rft_status rft__quant_config_file(const void *text, size_t size, rft__quant_config *out, rft_error *err) {
+    json_t *root;
+    RFT_TRY(rft__json_load("quantize_config.json", text, size, (size_t)1 << 20, &root, err));
+    *out = defaults;
+    memcpy(out->method, "gptq", sizeof "gptq");
+    const rft_status status = read(root, out, err);
+    json_decref(root);
+    return status;
 }

@@ -28,5 +28,7 @@ typedef struct rft__quant_config {
 
 /* config: the object behind "quantization_config". A method that no importer knows is RFT_E_UNSUPPORTED. */
 rft_status rft__quant_config_read(const json_t *config, rft__quant_config *out, rft_error *err);
+/* A file of its own, quantize_config.json: that of GPTQ, unless it names another method. */
+rft_status rft__quant_config_file(const void *text, size_t size, rft__quant_config *out, rft_error *err);
 
 #endif

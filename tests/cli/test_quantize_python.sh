@@ -14,6 +14,6 @@ if ! python3 -c 'import gguf, numpy, safetensors' 2>"$work/err"; then
     exit 77
 fi
 for arch in llama qwen3; do
-    python3 "$here/make_checkpoint.py" "$work/$arch" --model-type "$arch" --files 2 || exit 1
+    python3 "$here/make_checkpoint.py" "$work/$arch" --model-type "$arch" --layers 1 --files 2 || exit 1
     python3 "$here/read_quantized.py" "$tool" "$work/$arch" "$work" || exit 1
 done

@@ -222,6 +222,78 @@ static void bad_indexes(void **state) {
     unlink(in_folder("model.safetensors.index.json"));
 }
 
+/* ---- quantised ---- */
+
+#define BLOCK1 "model.layers.1."
+
+/* One weight of block 1 as GPTQ stores it, under either file that may say so. */
+static void write_gptq(void) {
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    for (int i = 0; i < ST_TINY_PARTS; i++) {
+        char name[96];
+        snprintf(name, sizeof name, BLOCK1 "%s.weight", st_tiny_parts[i].name);
+        if (strcmp(st_tiny_parts[i].name, "self_attn.q_proj") != 0) {
+            st_add_f32(&file, name, st_tiny_parts[i].n, st_tiny_parts[i].k);
+        }
+    }
+    st_tiny_ends(&file);
+    memset(st_add(&file, BLOCK1 "self_attn.q_proj.qweight", "I32", "[8,64]", 2048), 0x99, 2048);
+    memset(st_add(&file, BLOCK1 "self_attn.q_proj.qzeros", "I32", "[2,8]", 64), 0x77, 64);
+    uint16_t *scales = st_add(&file, BLOCK1 "self_attn.q_proj.scales", "F16", "[2,64]", 256);
+    for (int i = 0; i < 128; i++) {
+        scales[i] = 0x3800;
+    }
+    write_tensors("model.safetensors");
+}
+
+static void gptq_is_read_with_its_config(void **state) {
+    (void)state;
+    static const char config[] = "{\"bits\":4,\"group_size\":32,\"desc_act\":false,\"sym\":true}";
+    write_gptq();
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+    assert_refused(".", RFT_E_ARG, "tensor '" BLOCK1 "self_attn.q_proj.weight' is missing");
+    write_text("quantize_config.json", config);
+    for (int inside = 0; inside < 2; inside++) {
+        rft_model *model = open_good(".");
+        const rft_layer plain = layer_at(model, 0), quantised = layer_at(model, 1);
+        assert_int_equal(rft_model_layer_count(model), 9);
+        assert_string_equal(plain.scheme, "");
+        assert_string_equal(quantised.scheme, "gptq 4-bit g32");
+        assert_true(quantised.count == 1 && quantised.n == 64 && quantised.k == 64 && quantised.weight_bytes == 2048 + 64 + 256);
+        float row[64];
+        uint16_t half[64];
+        assert_int_equal(rft_model_decode(model, quantised.tensor, 63, 1, RFT_F32, row, 0, NULL), RFT_OK);
+        assert_int_equal(rft_model_decode(model, quantised.tensor, 63, 1, RFT_BF16, half, 0, NULL), RFT_OK);
+        assert_true(row[0] == 0.5f && row[63] == 0.5f && half[0] == 0x3f00 && half[63] == 0x3f00);
+        rft_model_free(model);
+        unlink(in_folder("quantize_config.json"));
+        write_text("config.json",
+                   "{" ST_TINY_SIZES ",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":32}}");
+    }
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+}
+
+/* Integers without scales are no weights. */
+static void bare_codes_are_refused(void **state) {
+    (void)state;
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    for (int i = 1; i < ST_TINY_PARTS; i++) {
+        char name[96];
+        snprintf(name, sizeof name, BLOCK1 "%s.weight", st_tiny_parts[i].name);
+        st_add_f32(&file, name, st_tiny_parts[i].n, st_tiny_parts[i].k);
+    }
+    st_tiny_ends(&file);
+    st_add(&file, BLOCK1 "self_attn.q_proj.weight", "I8", "[64,64]", 4096);
+    write_tensors("model.safetensors");
+    assert_refused(".", RFT_E_UNSUPPORTED, "'" BLOCK1 "self_attn.q_proj.weight' is i8, and no known scheme of method ''");
+    write_text("config.json", "{" ST_TINY_SIZES ",\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}");
+    assert_refused(".", RFT_E_UNSUPPORTED, "is i8, and no known scheme of method 'compressed-tensors'");
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+    write_whole_model("model.safetensors");
+}
+
 /* ---- refusals ---- */
 
 static void config_is_needed(void **state) {
@@ -256,6 +328,8 @@ int main(void) {
         cmocka_unit_test(f16_is_copied_as_stored),
         cmocka_unit_test(index_joins_files),
         cmocka_unit_test(bad_indexes),
+        cmocka_unit_test(gptq_is_read_with_its_config),
+        cmocka_unit_test(bare_codes_are_refused),
         cmocka_unit_test(config_is_needed),
         cmocka_unit_test(memory_is_refused_with_the_reason),
     };

@@ -228,6 +228,25 @@ static void bnb_nested(void **state) {
     drop();
 }
 
+static void bnb_int8(void **state) {
+    (void)state;
+    static const int8_t codes[6] = {127, -127, 0, 64, 1, -128};
+    static const float largest[2] = {254, 12.7f};
+    float want[6];
+    for (int i = 0; i < 6; i++) {
+        want[i] = (float)codes[i] * (largest[i / 3] / 127);
+    }
+    assert_true(want[0] == 254);
+    begin();
+    add_bytes("l.weight", "I8", "[2,3]", codes, 6);
+    add_floats("l.SCB", "[2]", largest, 2);
+    add("l.weight_format", "U8", "[]", 1);
+    import_good(BNB);
+    assert_weights("l.weight", "int8 a row", 2, 3, want);
+    assert_int_equal(imported.tensors.count, 1);
+    drop();
+}
+
 static void bad_bnb(void **state) {
     (void)state;
     static const float absmax[4] = {0};
@@ -258,7 +277,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deepseek_blocks), cmocka_unit_test(scales_of_all_kinds), cmocka_unit_test(bad_scales),
         cmocka_unit_test(mxfp4_golden),    cmocka_unit_test(nvfp4_golden),        cmocka_unit_test(bad_fp4),
-        cmocka_unit_test(bnb_golden),      cmocka_unit_test(bnb_nested),          cmocka_unit_test(bad_bnb),
+        cmocka_unit_test(bnb_golden),      cmocka_unit_test(bnb_nested),          cmocka_unit_test(bnb_int8),
+        cmocka_unit_test(bad_bnb),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
