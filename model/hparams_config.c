@@ -57,7 +57,8 @@ static rft_status refuse_experts(const json_t *root, rft_error *err) {
 }
 
 static rft_status read_quantised(const json_t *root, rft__quant_config *quant, rft_error *err) {
-    const json_t *config = rft__json_find(root, "quantization_config");
+    const json_t *newer = rft__json_find(root, "quantization_config");
+    const json_t *config = newer ? newer : rft__json_find(root, "compression_config");
     const char *method = "unnamed";
     if (!config) {
         return RFT_OK;

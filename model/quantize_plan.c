@@ -92,8 +92,8 @@ rft_status rft__quantize_check_source(const rft_quantize_options *o, const rft__
     }
     if (!is_plain(t->format->type) && t->format->type != o->to && !(o->flags & RFT_QUANTIZE_AGAIN)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED,
-                 "tensor '%.99s' is %s already: a second error adds to the first, which RFT_QUANTIZE_AGAIN allows", t->name,
-                 stored);
+                 "tensor '%.99s' is %s already: a second error adds to the first, which RFT_QUANTIZE_AGAIN (--requantize) allows",
+                 t->name, stored);
     }
     return RFT_OK;
 }
