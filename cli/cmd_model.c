@@ -82,6 +82,9 @@ static int add_layer(model_command *c, int64_t index) {
              rft_type_name(row->options.w));
     c->job->o = &row->options;
     c->job->w_name = row->type;
+    rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
+    if (rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK)
+        return cli_failed(&err, layer->name);
     int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure)
         code = measure_layer(c, layer, row);
@@ -185,8 +188,9 @@ static int check_shared_flags(const run_options *o) {
 static const char doc[] =
     "Lists the linear layers of a GGUF file or a Hugging Face config.json as matrix products: size, stored type, epilogue behind "
     "each, bytes, intensity, what bounds it, the kernel. --run measures each on the file's own weights, proven right first.\v"
-    "Block formats are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no weights, so --run takes "
-    "random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do not apply.\n\n"
+    "On the CPU block formats run as they are stored, with --compute i8 in 8 bits; a GPU decodes them to bf16 when they are "
+    "loaded, shown as q4_1→bf16. A config.json has no weights, so --run takes random ones. X is of the type that W is run in, "
+    "f32 beside blocks, unless --x is given. Flags that choose shapes do not apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {
