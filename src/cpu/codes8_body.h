@@ -81,12 +81,12 @@ static void quantise(const rft__packing *packing, const float *x, int64_t stride
 
 /* ---- tiles ---- */
 
-/* Bytes of a block, 32 k. */
-RFT_INLINE void unpack_block(int bits, const rft__packing *p, const char *block, ivec q[8]) {
+/* Bytes of a block, 32 k. Codes of four bits without offset go through a table, be it 0 to 15. */
+RFT_INLINE void unpack_block(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, ivec q[8]) {
     RFT_UNROLL
     for (int t = 0; t < 8; t++) {
         q[t] = quad(bits, block, t);
-        if (bits == 4 && p->has_table) {
+        if (bits == 4 && offset == RFT__OFFSET_NONE) {
             q[t] = bytes_look_up(p->i8_table, q[t]);
         }
     }
@@ -102,23 +102,26 @@ RFT_INLINE vec add_sum(rft__offset_kind offset, ivec sum, vec scale, vec shift, 
     return offset == RFT__OFFSET_MINIMUM ? vec_fma(shift, vec_set(x_sum), acc) : acc;
 }
 
+RFT_INLINE float real_at(const int32_t *x) {
+    float real;
+    memcpy(&real, x, sizeof real);
+    return real;
+}
+
 /* One row over a block. halves: each 16 k have scales of their own. */
 RFT_INLINE vec row_block(rft__offset_kind offset, bool halves, bool wide, int rows, const ivec q[8], const int32_t *x,
                          const float *scale, const float *shift, vec acc) {
     enum { SECOND = RFT__COLUMNS };
     const bool starts = offset == RFT__OFFSET_NONE;
-    float x_scale, x_sum[2];
-    memcpy(&x_scale, x + 8 * rows, sizeof x_scale);
-    memcpy(&x_sum[0], x + 9 * rows, sizeof x_scale);
-    memcpy(&x_sum[1], x + 10 * rows, sizeof x_scale);
+    const float x_scale = real_at(x + 8 * rows), x_sum = real_at(x + 9 * rows);
     const ivec low = dot_quads(wide, words_set(starts ? x[9 * rows] : 0), q, x, rows);
     if (!halves) {
-        const ivec both = dot_quads(wide, words_set(0), q + 4, x + 4 * rows, rows);
-        return add_sum(offset, words_add(low, both), vec_load(scale), vec_load(shift), x_scale, x_sum[0], acc);
+        const ivec all = dot_quads(wide, low, q + 4, x + 4 * rows, rows);
+        return add_sum(offset, all, vec_load(scale), vec_load(shift), x_scale, x_sum, acc);
     }
     const ivec high = dot_quads(wide, words_set(starts ? x[10 * rows] : 0), q + 4, x + 4 * rows, rows);
-    acc = add_sum(offset, low, vec_load(scale), vec_load(shift), x_scale, x_sum[0], acc);
-    return add_sum(offset, high, vec_load(scale + SECOND), vec_load(shift + SECOND), x_scale, x_sum[1], acc);
+    acc = add_sum(offset, low, vec_load(scale), vec_load(shift), x_scale, x_sum, acc);
+    return add_sum(offset, high, vec_load(scale + SECOND), vec_load(shift + SECOND), x_scale, real_at(x + 10 * rows), acc);
 }
 
 static __attribute__((noinline)) void scale_by(float factor, int64_t n, float *scale) {
@@ -130,8 +133,24 @@ static __attribute__((noinline)) void scale_by(float factor, int64_t n, float *s
 /* A chunk's scales, with what the bytes of a table are more than its values. */
 RFT_INLINE void expand8(int bits, const rft__packing *packing, const char *w, int64_t k, scales *s) {
     expand(packing, w, k, s);
-    if (bits == 4 && packing->has_table) {
+    if (bits == 4 && packing->has_table) { /* other factors are 1 */
         scale_by(packing->i8_factor, rft__packing_scales(packing, k) * RFT__COLUMNS, s->scale);
+    }
+}
+
+/* A block of all panels; scales and offsets stand at `at`. */
+RFT_INLINE void codes8_block(int bits, rft__offset_kind offset, bool halves, int rows, int panels, const rft__packing *packing,
+                             const int32_t *x, const char *w, size_t w_stride, const scales *s, int64_t at,
+                             vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        const float *offsets = offset != RFT__OFFSET_NONE ? s[p].offset : s[p].scale;
+        ivec q[8];
+        unpack_block(bits, offset, packing, w + (size_t)p * w_stride, q);
+        RFT_UNROLL
+        for (int r = 0; r < rows; r++) {
+            c[r][p] = row_block(offset, halves, packing->i8_wide, rows, q, x + r, s[p].scale + at, offsets + at, c[r][p]);
+        }
     }
 }
 
@@ -139,7 +158,9 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
                             const int32_t *x, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate) {
     scales s[RFT__MAX_PANELS];
     vec c[RFT__MAX_ROWS][RFT__MAX_PANELS];
-    const bool halves = packing->step < RFT__BLOCK, wide = packing->i8_wide;
+    /* Formats of 2, 3 and 6 bits have a scale for 16 k, others with a minimum and those of 5 bits none so short. */
+    const bool always = bits == 2 || bits == 3 || bits == 6, never = !always && (offset == RFT__OFFSET_MINIMUM || bits == 5);
+    const bool halves = always || (!never && packing->step < RFT__BLOCK);
     const int shift = packing->step_shift;
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {
@@ -156,15 +177,10 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
         for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, w += 64 * bits, x += RFT__X8_WORDS * rows) {
             const int64_t at = ((4 * b) >> shift) * RFT__COLUMNS;
             fetch_block(bits, panels, w, w_stride);
-            RFT_UNROLL
-            for (int p = 0; p < panels; p++) {
-                const float *offsets = offset != RFT__OFFSET_NONE ? s[p].offset : s[p].scale;
-                ivec q[8];
-                unpack_block(bits, packing, w + (size_t)p * w_stride, q);
-                RFT_UNROLL
-                for (int r = 0; r < rows; r++) {
-                    c[r][p] = row_block(offset, halves, wide, rows, q, x + r, s[p].scale + at, offsets + at, c[r][p]);
-                }
+            if (halves) {
+                codes8_block(bits, offset, true, rows, panels, packing, x, w, w_stride, s, at, c);
+            } else {
+                codes8_block(bits, offset, false, rows, panels, packing, x, w, w_stride, s, at, c);
             }
         }
     }

@@ -18,7 +18,7 @@
 RFT_INLINE void widen_block(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, const scales *s,
                             int64_t b, int64_t k, float *dst) {
     const table t = table_load(p->lut);
-    const vec bias = vec_set(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias);
+    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias);
     RFT_UNROLL
     for (int v = 0; v < RFT__BLOCK / RFT__SLICE; v++) {
         const int64_t at = ((b * (RFT__BLOCK / RFT__SLICE) + v) >> p->step_shift) * RFT__COLUMNS;
@@ -111,7 +111,7 @@ RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int pane
     scales s[RFT__MAX_PANELS];
     vec c[RFT__MAX_ROWS][RFT__MAX_PANELS];
     const table t = table_load(packing->lut);
-    const vec bias = vec_set(offset == RFT__OFFSET_ZERO ? 0.0f : (float)packing->bias);
+    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)packing->bias);
     const int shift = packing->step_shift;
     RFT_UNROLL
     for (int i = 0; i < rows * panels; i++) {

@@ -7,7 +7,7 @@
  *     vec_zero() vec_load(p) vec_store(p, v) vec_set(f) vec_mul vec_sub, vec_fma(a, b, c): a * b + c
  *     vec_from_f16(p) vec_from_i8(p) vec_from_i16(p): 16 of them; vec_from_words(v): of int32; vec_cast(v): of their bits
  *     words_load(p) words_set(n) words_from_u8(p) words_from_u16(p) words_and words_or words_add words_shl(v, n) words_shr(v, n)
- *     small_value(v): words below 256 as floats
+ *     small_value(v, b): words below 256 as floats, less what small_bias(f) made b of, f a whole number
  *     table_load(p), table_value(t, v): by the low four bits of each word
  */
 #ifndef RFT_CPU_CODES_PANEL_BODY_H
@@ -115,7 +115,7 @@ RFT_INLINE vec value(int bits, const char *block, table t, vec bias, int v, int 
     }
     ivec code = quad(bits, block, 2 * v + i / 4);
     code = i % 4 != 0 ? words_shr(code, 8 * (i % 4)) : code;
-    return vec_sub(small_value(i % 4 != 3 ? words_and(code, words_set(255)) : code), bias);
+    return small_value(i % 4 != 3 ? words_and(code, words_set(255)) : code, bias);
 }
 
 RFT_INLINE vec weight(rft__offset_kind offset, vec value, vec scale, vec shift) {

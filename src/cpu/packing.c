@@ -58,6 +58,7 @@ rft__packing rft__packing_of(const rft__matrix *w) {
         p.step_shift++;
     }
     for (unsigned i = 0; i < 16 && p.bits == 4; i++) {
+        p.i8_table[i] = (unsigned char)i;
         p.lut[i] = p.offset == RFT__OFFSET_ZERO ? (float)(int)i : rft__quant_value(q, i);
     }
     if (q->table != NULL) {

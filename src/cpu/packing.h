@@ -24,7 +24,8 @@ typedef struct rft__packing {
     int step_shift;  /* step = 8 << step_shift */
     int bias;        /* value(code) = code - bias, or lut[code] where bits are 4 */
     float lut[16];
-    /* For products in 8 bits: value(code) * scale = (u - i8_bias) * i8_factor * scale, with u = code or i8_table[code]. */
+    /* For products in 8 bits: value(code) * scale = (u - i8_bias) * i8_factor * scale, with u = code or i8_table[code], which is
+     * code where there is no table. */
     bool has_table, i8_wide; /* wide: some u are above 127 */
     int i8_bias;
     float i8_factor;

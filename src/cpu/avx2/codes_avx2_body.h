@@ -68,7 +68,8 @@ RFT_INLINE ivec words_shl(ivec v, int n) { return (ivec){_mm256_slli_epi32(v.a, 
 RFT_INLINE ivec words_shr(ivec v, int n) { return (ivec){_mm256_srli_epi32(v.a, n), _mm256_srli_epi32(v.b, n)}; }
 RFT_INLINE ivec words_round(vec v) { return (ivec){_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b)}; }
 
-RFT_INLINE vec small_value(ivec v) { return vec_from_words(v); }
+RFT_INLINE vec small_bias(float bias) { return vec_set(bias); }
+RFT_INLINE vec small_value(ivec v, vec bias) { return vec_sub(vec_from_words(v), bias); }
 
 RFT_INLINE table table_load(const float *p) { return vec_load(p); }
 

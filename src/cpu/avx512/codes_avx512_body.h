@@ -45,8 +45,9 @@ RFT_INLINE ivec words_shr(ivec v, int n) { return _mm512_srli_epi32(v, (unsigned
 RFT_INLINE ivec words_round(vec v) { return _mm512_cvtps_epi32(v); }
 
 /* As the low bits of 2^23 + v: no conversion's latency, and its ports stay free. */
-RFT_INLINE vec small_value(ivec v) {
-    return _mm512_sub_ps(_mm512_castsi512_ps(_mm512_or_si512(v, _mm512_set1_epi32(0x4b000000))), _mm512_set1_ps(0x1p23f));
+RFT_INLINE vec small_bias(float bias) { return _mm512_set1_ps(0x1p23f + bias); }
+RFT_INLINE vec small_value(ivec v, vec bias) {
+    return _mm512_sub_ps(_mm512_castsi512_ps(_mm512_or_si512(v, _mm512_set1_epi32(0x4b000000))), bias);
 }
 
 RFT_INLINE table table_load(const float *p) { return _mm512_loadu_ps(p); }

@@ -11,6 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Registers are not the point here, and arrays of 16 that are unrolled by 32 k take compilers minutes. */
+#undef RFT_UNROLL
+#define RFT_UNROLL
+
 typedef struct vec {
     float at[16];
 } vec;
@@ -69,7 +73,8 @@ RFT_INLINE ivec words_max(ivec a, ivec b) { EACH(ivec, a.at[i] > b.at[i] ? a.at[
 RFT_INLINE ivec words_shl(ivec a, int n) { EACH(ivec, a.at[i] << n); }
 RFT_INLINE ivec words_shr(ivec a, int n) { EACH(ivec, a.at[i] >> n); }
 RFT_INLINE ivec words_round(vec f) { EACH(ivec, (uint32_t)(int32_t)rintf(f.at[i])); }
-RFT_INLINE vec small_value(ivec v) { return vec_from_words(v); }
+RFT_INLINE vec small_bias(float bias) { return vec_set(bias); }
+RFT_INLINE vec small_value(ivec v, vec bias) { return vec_sub(vec_from_words(v), bias); }
 RFT_INLINE table table_load(const float *p) { return vec_load(p); }
 RFT_INLINE vec table_value(table t, ivec w) { EACH(vec, t.at[w.at[i] & 15u]); }
 
