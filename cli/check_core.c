@@ -6,10 +6,10 @@
  */
 #define _GNU_SOURCE
 #include "check_core.h"
+#include "check_fault.h"
 #include "check_guard.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 #define HANG_SECONDS 30
 #define MOST_GFLOP   0.5 /* of a reference where the device waits for it; larger products are sampled */
 #define ALIGNED      16  /* bytes that a GPU's wide loads and tensor maps need */
-#define GUARDS       (5 + RFT_MAX_OPERANDS)
+#define GUARDS       (7 + RFT_MAX_OPERANDS)
 
-enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_OPERAND };
+enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_SCALE, AT_ZERO, AT_OPERAND };
 
 typedef struct context_slot {
     char isa[32];
@@ -46,7 +46,8 @@ struct checker {
 
 typedef struct block { /* batch matrices of rows x columns, with gaps */
     int64_t rows, columns, ld, stride, batch;
-    size_t size; /* of an element */
+    int64_t unit; /* elements that are stored together: columns, ld and stride count these */
+    size_t size;  /* bytes of them */
     char *p;
 } block;
 
@@ -66,11 +67,9 @@ typedef struct attempt {
     rft_weight *weight;
     rft_operand operand[RFT_MAX_OPERANDS];
     block x, w, y;
+    check_scales scales;
     int64_t columns; /* of y */
 } attempt;
-
-static _Thread_local char current[768]; /* repro line of the problem that this thread runs */
-static char on_device[768];             /* of the one that is on the device */
 
 static checker *create(shared *s, bool first) {
     checker *c = cli_alloc(1, sizeof *c);
@@ -201,25 +200,48 @@ static int64_t round_up(int64_t value, int64_t grain) { return (value + grain - 
 static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int64_t columns, int64_t batch) {
     static const int64_t gaps[8] = {0, 0, 0, 1, 3, 7, 13, 64};
     size_t bytes;
-    *b = (block){.rows = rows, .columns = columns, .batch = batch};
-    if (!cli_bytes(type, 1, &b->size))
-        return fail(a, CHECK_ERROR, "a type without whole bytes");
-    int64_t grain = a->aligned ? ALIGNED / (int64_t)b->size : 1;
-    b->ld = round_up((columns ? columns : 1) + gaps[draw(a) % 8], grain);
+    int64_t unit = cli_block(type);
+    if (!unit)
+        return fail(a, CHECK_ERROR, "a type without storage");
+    *b = (block){.rows = rows, .columns = round_up(columns, unit) / unit, .batch = batch, .unit = unit};
+    b->size = rft_type_bytes(type, unit);
+    bool low_bit = cli_low_bit(type), aligned = a->aligned && !low_bit;
+    int64_t grain = aligned ? ALIGNED / (int64_t)b->size : 1;
+    b->ld = round_up((b->columns ? b->columns : 1) + gaps[draw(a) % 8], grain);
     b->stride = rows * b->ld + round_up(gaps[draw(a) % 8], grain);
-    if (!cli_bytes(type, span(b), &bytes))
+    if (!cli_bytes(type, span(b) * unit, &bytes))
         return fail(a, CHECK_ERROR, "a matrix of too many bytes");
-    b->p = guard_place(&a->c->guards[at], bytes, a->aligned ? ALIGNED : b->size, (draw(a) ^ a->p->seed) % 2);
+    b->p = guard_place(&a->c->guards[at], bytes, aligned ? ALIGNED : low_bit ? 1 : b->size, (draw(a) ^ a->p->seed) % 2);
     return b->p || fail(a, CHECK_ERROR, "no memory");
 }
 
 static bool fill(attempt *a, const block *b, rft_type type) {
     for (int64_t i = 0; i < b->batch; i++)
         for (int64_t r = 0; r < b->rows; r++)
-            if (rft_fill_random(type, b->p + (size_t)(i * b->stride + r * b->ld) * b->size, b->columns, draw(a), &a->err) !=
+            if (rft_fill_random(type, b->p + (size_t)(i * b->stride + r * b->ld) * b->size, b->columns * b->unit, draw(a),
+                                &a->err) !=
                 RFT_OK)
                 return failed_call(a, "rft_fill_random");
     return true;
+}
+
+static bool make_apart(attempt *a, int at, rft_type type, int64_t count) {
+    size_t bytes;
+    if (!type)
+        return true;
+    bool at_end = (draw(a) ^ a->p->seed) % 2;
+    if (!cli_bytes(type, count, &bytes))
+        return fail(a, CHECK_ERROR, "scales of too many bytes");
+    void *to = guard_place(&a->c->guards[at], bytes, a->aligned ? ALIGNED : bytes / (size_t)count, at_end);
+    if (!to)
+        return fail(a, CHECK_ERROR, "no memory");
+    return rft_fill_random(type, to, count, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random");
+}
+
+/* Scales and zero points that lie apart from W's elements. */
+static bool make_scales(attempt *a) {
+    int64_t count = check_scales_count(&a->scales, a->p);
+    return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count));
 }
 
 static bool make_matrices(attempt *a) {
@@ -227,7 +249,7 @@ static bool make_matrices(attempt *a) {
     bool xk = p->x_order == RFT_K_CONTIGUOUS, wk = p->w_order == RFT_K_CONTIGUOUS, unread = a->alpha == 0;
     return place(a, AT_X, &a->x, p->x, xk ? p->m : p->k, xk ? p->k : p->m, p->batch) && (unread || fill(a, &a->x, p->x)) &&
            place(a, AT_W, &a->w, p->w, wk ? p->n : p->k, wk ? p->k : p->n, p->batch) && (unread || fill(a, &a->w, p->w)) &&
-           place(a, AT_Y, &a->y, p->y, p->m, a->columns, p->batch);
+           make_scales(a) && place(a, AT_Y, &a->y, p->y, p->m, a->columns, p->batch);
 }
 
 static bool make_bytes(attempt *a, int at, rft_operand *operand, int64_t bytes) {
@@ -297,8 +319,12 @@ static void describe(attempt *a) {
     d->w.order = p->w_order;
     d->w.n = p->n;
     d->w.k = p->k;
-    d->w.ld = a->w.ld;
-    d->w.batch_stride = a->w.stride;
+    d->w.ld = a->w.ld * a->w.unit;
+    d->w.batch_stride = a->w.stride * a->w.unit;
+    d->w.scale = a->scales.scale;
+    d->w.zero = a->scales.zero;
+    d->w.group_n = a->scales.group_n;
+    d->w.group_k = a->scales.group_k;
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
@@ -337,15 +363,23 @@ static bool place_weight(attempt *a) {
     return guard_place(&a->c->guards[AT_PACKED], bytes, 64, true) || fail(a, CHECK_ERROR, "no memory");
 }
 
-static bool make_weight(attempt *a) {
+static rft_weight_src make_source(const attempt *a) {
     rft_weight_src src = rft_weight_src_init();
+    src.q = where(a, AT_W);
+    src.scale = a->c->guards[AT_SCALE].placed ? where(a, AT_SCALE) : NULL;
+    src.zero = a->c->guards[AT_ZERO].placed ? where(a, AT_ZERO) : NULL;
+    return src;
+}
+
+static bool make_weight(attempt *a) {
+    rft_weight_src src;
     if (a->p->dynamic) {
         a->args.w = where(a, AT_W);
         a->args.ldw = a->w.ld;
         a->args.w_batch_stride = a->w.stride;
         return true;
     }
-    src.q = where(a, AT_W);
+    src = make_source(a);
     if (rft_weight_pack(a->ctx, &a->desc.w, &src, where(a, AT_PACKED), NULL, &a->weight, &a->err) != RFT_OK)
         return failed_call(a, "rft_weight_pack");
     a->args.weight = a->weight;
@@ -377,8 +411,10 @@ static bool run_once(attempt *a) {
 static bool compare(attempt *a) {
     rft_verify_result v = {.struct_size = sizeof v};
     char text[256];
-    if (rft_verify(a->plan, &a->args, where(a, AT_W), a->c->shared->copies ? MOST_GFLOP : 0, a->p->seed, &v, &a->err) != RFT_OK)
-        return failed_call(a, "rft_verify");
+    rft_weight_src src = make_source(a);
+    double most = a->c->shared->copies ? MOST_GFLOP : 0;
+    if (rft_verify_source(a->plan, &a->args, &src, most, a->p->seed, &v, &a->err) != RFT_OK)
+        return failed_call(a, "rft_verify_source");
     a->result->worst = v.worst;
     if (v.worst <= 1)
         return true;
@@ -408,7 +444,8 @@ static bool gaps_intact(const block *y) {
 }
 
 static bool written(attempt *a, int at, const char *what) {
-    static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace"};
+    static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace", "the scales",
+                                        "the zero points"};
     char text[192];
     snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
     return fail(a, CHECK_WRONG, text);
@@ -423,7 +460,7 @@ static bool strayed(attempt *a, int at, int64_t stray) {
 static bool look_around(attempt *a) {
     if (span(&a->y) && !gaps_intact(&a->y))
         return fail(a, CHECK_WRONG, "elements of y between its rows were written");
-    for (int i = 0; i <= AT_WORKSPACE; i++)
+    for (int i = 0; i < AT_OPERAND; i++)
         if (a->c->guards[i].placed && !guard_intact(&a->c->guards[i]))
             return written(a, i, "beside");
     return true;
@@ -493,7 +530,7 @@ static bool take_turn(attempt *a) {
     bool good = false;
     pthread_mutex_lock(&s->turn);
     if (!s->lost) {
-        snprintf(on_device, sizeof on_device, "%s", current);
+        snprintf(check_on_device, sizeof check_on_device, "%s", check_current);
         alarm(HANG_SECONDS);
         good = run_copies(a);
         alarm(0);
@@ -527,9 +564,10 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
                  .random = p->seed / 2,
                  .style = p->seed >> CHECK_STYLE,
                  .args = rft_linear_args_init(),
+                 .scales = check_scales_of(p),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};
-    check_repro(p, strncmp(c->shared->device, "cpu", 3) ? c->shared->device : NULL, current, sizeof current);
+    check_repro(p, strncmp(c->shared->device, "cpu", 3) ? c->shared->device : NULL, check_current, sizeof check_current);
     for (int i = 0; i < GUARDS; i++)
         guard_forget(&c->guards[i]);
     draw_scale(&a);
@@ -539,48 +577,4 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
     excuse(&a);
     rft_weight_free(a.weight);
     rft_plan_free(a.plan);
-}
-
-void check_repro(const check_problem *p, const char *device, char *buf, size_t cap) {
-    char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
-    char threads[32] = "";
-    if (p->threads)
-        snprintf(threads, sizeof threads, " --threads %u", p->threads);
-    snprintf(
-        buf, cap,
-        "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s "
-        "--seed %llu%s%s%s%s%s%s",
-        device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k,
-        rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
-        (long long)p->batch, threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "",
-        p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
-}
-
-static void write_text(const char *s) {
-    size_t left = strlen(s);
-    while (left > 0) {
-        ssize_t n = write(STDERR_FILENO, s, left);
-        if (n <= 0)
-            return;
-        s += n;
-        left -= (size_t)n;
-    }
-}
-
-static void on_fault(int number) {
-    write_text(number == SIGALRM  ? "\nrooftile: no end in sight of:\n  "
-               : number == SIGILL ? "\nrooftile: illegal instruction in:\n  "
-                                  : "\nrooftile: memory fault in:\n  ");
-    write_text(number == SIGALRM ? on_device : current);
-    write_text("\n");
-    _exit(CLI_FAILED);
-}
-
-void check_catch_faults(void) {
-    struct sigaction action = {.sa_handler = on_fault};
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
-    sigaction(SIGILL, &action, NULL);
-    sigaction(SIGFPE, &action, NULL);
-    sigaction(SIGALRM, &action, NULL);
 }

@@ -26,6 +26,11 @@ typedef struct check_problem {
     uint64_t seed;
 } check_problem;
 
+typedef struct check_scales { /* of a W whose scales lie apart; 0: none do */
+    rft_type scale, zero;
+    int64_t group_n, group_k;
+} check_scales;
+
 typedef enum check_verdict {
     CHECK_RIGHT,
     CHECK_REFUSED, /* no kernel for it, said so */
@@ -54,6 +59,9 @@ void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t check_random_next(uint64_t *state);
+/* Functions of the problem; how many scales there are. */
+check_scales check_scales_of(const check_problem *p);
+int64_t check_scales_count(const check_scales *s, const check_problem *p);
 /* The command line that runs a problem again; device: a GPU's, or NULL. */
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap);
 /* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */

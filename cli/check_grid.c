@@ -4,6 +4,7 @@
  * are drawn for each, so that all of them meet every edge in a few runs without their whole product.
  */
 #include "check_grid.h"
+#include "check_formats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,16 @@ static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
     p->dynamic = how == 0;
     p->view = how == 1;
     read_in_place(p, native, how);
+    uint64_t low_bit = roll(d, 1024);
+    if (check_code_format(native, low_bit)) {
+        p->w = check_code_format(native, low_bit);
+        p->x = keep && native->x != RFT_I8 ? native->x : any_type(d);
+        p->compute = native->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
+    } else if (!native) {
+        p->w = low_bit % 3 == 0 ? check_any_format(low_bit / 3) : p->w;
+        p->compute = low_bit % 6 == 0 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
+    }
+    check_low_bit(p);
     p->threads = roll(d, 3) ? 3 : 1;
     parse_epilogue(grid_epilogues[roll(d, COUNT(grid_epilogues))], &p->epi, why);
     if (epilogue_is_glu(&p->epi))
@@ -80,12 +91,13 @@ static check_problem plain_of(const check_problem *p, int64_t n, const rft_kerne
     check_problem q = *p;
     q.n = n;
     q.batch = 1;
-    q.x = native->x;
+    q.x = native->x == RFT_I8 ? RFT_F32 : native->x;
     q.w = native->w;
     q.y = RFT_F32;
     q.x_order = q.w_order = RFT_K_CONTIGUOUS;
     q.dynamic = q.view = false;
     q.epi = (epilogue){.text = "none"};
+    check_low_bit(&q);
     return q;
 }
 
@@ -125,6 +137,9 @@ bool check_on_gpu(const rft_kernel_info *kernel) { return strncmp(kernel->isa, "
 static check_problem make_style(const check_problem *base, const rft_kernel_info *native, int style, dice *d) {
     check_problem p = *base;
     vary(&p, native, d);
+    if (cli_low_bit(p.w))
+        p.w = any_type(d);
+    p.compute = RFT_COMPUTE_AUTO;
     p.threads = 0;
     p.seed = roll(d, (uint64_t)1 << 16) << CHECK_STYLE;
     if (native) {

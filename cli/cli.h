@@ -37,8 +37,10 @@ void *cli_grow(void *old, size_t count, size_t size);
 void *cli_map(size_t bytes);
 void cli_unmap(void *p, size_t bytes);
 
-/* count elements of a type as stored, or false when the type has no whole bytes or the product overflows. */
+/* count elements of a type as stored, in whole blocks; false when the type is unknown or the product overflows. */
 bool cli_bytes(rft_type type, int64_t count, size_t *bytes);
+int64_t cli_block(rft_type type); /* elements that are stored together */
+bool cli_low_bit(rft_type type);  /* codes with scales, as weights alone are */
 /* a * b * c of sizes, or false. */
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out);
 

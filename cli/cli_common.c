@@ -93,28 +93,21 @@ void cli_unmap(void *p, size_t bytes) {
         munmap(p, mapped_bytes(bytes));
 }
 
-static int64_t type_bytes(rft_type type) {
-    switch (type) {
-    case RFT_F32:
-    case RFT_I32:
-        return 4;
-    case RFT_F16:
-    case RFT_BF16:
-        return 2;
-    case RFT_E4M3:
-    case RFT_E5M2:
-    case RFT_I8:
-    case RFT_U8:
-    case RFT_E8M0:
-        return 1;
-    default:
-        return 0;
-    }
+int64_t cli_block(rft_type type) {
+    size_t one = rft_type_bytes(type, 1);
+    int64_t k = 1;
+    while (one > 0 && k < 256 && rft_type_bytes(type, k + 1) == one)
+        k++;
+    return one > 0 ? k : 0;
 }
 
 bool cli_bytes(rft_type type, int64_t count, size_t *bytes) {
-    int64_t size = type_bytes(type);
-    return size > 0 && count >= 0 && !__builtin_mul_overflow(count, size, bytes);
+    *bytes = rft_type_bytes(type, count);
+    return *bytes > 0 || (count == 0 && rft_type_bytes(type, 1) > 0);
+}
+
+bool cli_low_bit(rft_type type) {
+    return (int)type >= 256 || type == RFT_I8 || type == RFT_U8 || type == RFT_I4 || type == RFT_U4 || type == RFT_E2M1;
 }
 
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out) {

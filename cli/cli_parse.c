@@ -90,12 +90,12 @@ int_list list_copy(const int_list *list) {
 }
 
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]) {
-    for (int t = RFT_F32; t <= RFT_I32; t++)
-        if (strcmp(text, rft_type_name((rft_type)t)) == 0) {
+    for (int t = RFT_F32; t < 512; t++)
+        if (strcmp(text, rft_type_name((rft_type)t)) == 0 && text[0] != '?') {
             *out = (rft_type)t;
             return true;
         }
-    snprintf(why, CLI_WHY, "'%.40s' is no type; f32, bf16 and f16 are", text);
+    snprintf(why, CLI_WHY, "'%.40s' is no type; f32, bf16 and f16 are, and of weights q4_0, q4_k, q8_0, i4 and more", text);
     return false;
 }
 
@@ -110,8 +110,8 @@ bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY
     return true;
 }
 
-static const char *const compute_names[] = {[RFT_COMPUTE_AUTO] = "auto", [RFT_COMPUTE_F32] = "f32", [RFT_COMPUTE_TF32] = "tf32",
-                                            [RFT_COMPUTE_16] = "16"};
+static const char *const compute_names[] = {[RFT_COMPUTE_AUTO] = "auto", [RFT_COMPUTE_F32] = "f32",
+                                            [RFT_COMPUTE_TF32] = "tf32", [RFT_COMPUTE_16] = "16", [RFT_COMPUTE_I8] = "i8"};
 
 #define N_COMPUTE ((int)(sizeof compute_names / sizeof compute_names[0]))
 
@@ -121,7 +121,7 @@ bool parse_compute(const char *text, rft_compute *out, char why[CLI_WHY]) {
             *out = (rft_compute)i;
             return true;
         }
-    snprintf(why, CLI_WHY, "'%.40s' is none of auto, f32, tf32, 16", text);
+    snprintf(why, CLI_WHY, "'%.40s' is none of auto, f32, tf32, 16, i8", text);
     return false;
 }
 

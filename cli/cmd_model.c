@@ -83,6 +83,9 @@ static int add_layer(model_command *c, int64_t index) {
     snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", stored, rft_type_name(row->options.w));
     c->job->o = &row->options;
     c->job->w_name = row->type;
+    rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
+    if (rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK)
+        return cli_failed(&err, layer->name);
     int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure)
         code = measure_layer(c, layer, row);
@@ -187,9 +190,9 @@ static const char doc[] =
     "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
     "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
     "measures each on the file's own weights, proven right first.\v"
-    "Block formats and quantised checkpoints are decoded to bf16 when they are loaded, shown as q4_1→bf16; a config.json has no "
-    "weights, so --run takes random ones. X is of the type that W is run in, unless --x is given. Flags that choose shapes do "
-    "not apply.\n\n"
+    "On the CPU GGUF blocks run as they are stored, with --compute i8 in 8 bits; a GPU decodes them to bf16 when they are loaded, "
+    "shown as q4_1→bf16, and so are quantised checkpoints everywhere. A config.json has no weights, so --run takes random ones. "
+    "X is of the type that W is run in, f32 beside blocks, unless --x is given. Flags that choose shapes do not apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {

@@ -4,9 +4,20 @@
  */
 #include "model_layer.h"
 
-/* What multiplies a stored W: plain types as they are, block formats decoded to bf16 when they are loaded. */
-static rft_type type_as_run(rft_type stored) {
-    return stored == RFT_F32 || stored == RFT_F16 || stored == RFT_BF16 ? stored : RFT_BF16;
+#include <string.h>
+
+/* What multiplies a stored W: floats as they are, on the CPU formats that it packs as they are; others decoded to bf16. */
+static rft_type type_as_run(const run_options *base, const rft_layer *layer) {
+    rft_linear_desc d = rft_linear_desc_init();
+    rft_work work = {.struct_size = sizeof work};
+    bool on_cpu = strncmp(base->device, "cpu", 3) == 0;
+    d.x = d.y = RFT_F32;
+    d.m_max = 1;
+    d.w.elem = layer->type;
+    d.w.n = layer->n;
+    d.w.k = layer->k;
+    bool native = (on_cpu || !cli_low_bit(layer->type)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
+    return native ? layer->type : RFT_BF16;
 }
 
 static void make_epilogue(const rft_layer *layer, epilogue *e) {
@@ -21,9 +32,11 @@ static void make_epilogue(const rft_layer *layer, epilogue *e) {
 
 run_options model_layer_options(const run_options *base, bool x_given, const rft_layer *layer) {
     run_options o = *base;
-    o.w = type_as_run(layer->type);
+    o.w = type_as_run(base, layer);
     if (!x_given)
-        o.x = o.w;
+        o.x = cli_low_bit(o.w) ? RFT_F32 : o.w;
+    if (o.compute == RFT_COMPUTE_I8 && !cli_low_bit(o.w))
+        o.compute = RFT_COMPUTE_AUTO;
     make_epilogue(layer, &o.epi);
     return o;
 }

@@ -12,6 +12,7 @@
 
 typedef struct totals { /* of one pass through the model; times in us */
     double run_bytes;   /* of W as run */
+    double packed, weights; /* bytes in memory, and how many weights they are */
     double bound_us, us;
     bool bounded, timed; /* every layer has one */
 } totals;
@@ -27,6 +28,8 @@ static totals sum_up(const model_report *r) {
         const model_row *row = &r->rows[i];
         double count = (double)row->layer.count;
         t.run_bytes += count * run_bytes(row);
+        t.packed += count * (double)row->packed;
+        t.weights += count * (double)row->layer.n * (double)row->layer.k;
         t.bound_us += count * row->bench.bound_us;
         t.us += count * row->bench.us;
         t.bounded = t.bounded && row->bench.bound_us > 0;
@@ -123,7 +126,7 @@ static void text_peers(const model_report *r) {
 
 static void text_totals(const model_report *r) {
     totals t = sum_up(r);
-    cell flops, stored, run;
+    cell flops, stored, run, packed;
     double tokens = (double)r->cost.tokens;
     printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens,
            tokens == 1 ? "" : "s");
@@ -131,6 +134,9 @@ static void text_totals(const model_report *r) {
     format_si(stored, (double)r->cost.weight_bytes, "B");
     format_si(run, t.run_bytes, "B");
     printf("  %s a token · weights %s stored, %s as run\n", flops, stored, run);
+    format_si(packed, t.packed, "B");
+    if (t.weights > 0)
+        printf("  packed    %s in memory, %.3f bytes a weight\n", packed, t.packed / t.weights);
     if (t.bounded)
         printf("  bound     %10.4g ms · %.4g tokens/s\n", 1e-3 * t.bound_us, 1e6 * tokens / t.bound_us);
     if (t.timed)
@@ -165,17 +171,23 @@ void model_json(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++) {
         json_t *object = json_of_row(&r->rows[i].bench);
         json_t *layer =
-            json_pack("{s:s, s:I, s:s, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count,
+            json_pack("{s:s, s:I, s:s, s:I, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count,
                       "stored", r->rows[i].layer.scheme[0] ? r->rows[i].layer.scheme : rft_type_name(r->rows[i].layer.type),
-                      "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes);
+                      "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes, "packed_bytes",
+                      (json_int_t)r->rows[i].packed);
         json_object_update(object, layer);
         json_decref(layer);
         json_print(object);
     }
-    json_print(json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "totals", json_text(r->file), "architecture",
-                         r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops", r->cost.flops,
-                         "flops_per_token", r->cost.flops_per_token, "weight_bytes", (json_int_t)r->cost.weight_bytes,
-                         "run_bytes", t.run_bytes, "bound_us", t.bounded ? json_real(t.bound_us) : json_null(), "us",
-                         t.timed ? json_real(t.us) : json_null(), "tokens_per_s",
-                         t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null()));
+    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f}", "totals", json_text(r->file), "architecture",
+                               r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops",
+                               r->cost.flops, "flops_per_token", r->cost.flops_per_token, "weight_bytes",
+                               (json_int_t)r->cost.weight_bytes, "run_bytes", t.run_bytes);
+    json_t *rest = json_pack("{s:f, s:f, s:o, s:o, s:o}", "packed_bytes", t.packed, "bytes_per_weight",
+                             t.weights > 0 ? t.packed / t.weights : 0, "bound_us",
+                             t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(),
+                             "tokens_per_s", t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null());
+    json_object_update(object, rest);
+    json_decref(rest);
+    json_print(object);
 }

@@ -13,6 +13,7 @@ typedef struct model_row {
     rft_layer layer;
     run_options options; /* of its run */
     char type[48];       /* stored, and as run where that differs: "q4_1→bf16" */
+    size_t packed;       /* bytes of W in memory */
     bench_row bench;     /* us is 0 where it was not run */
 } model_row;
 

@@ -85,7 +85,8 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
 } rft_type;
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
- * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. */
+ * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. I8 allows
+ * x to be rounded to 8 bits in groups of 32 k, for integer products with a low-bit W; see rft_plan_info.error_x. */
 typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST
 } rft_compute;
@@ -167,17 +168,20 @@ typedef struct rft_ctx_options {
 
 typedef struct rft_weight_desc {
     uint32_t struct_size;
-    rft_type elem;              /* as stored */
-    int64_t n, k, ld, batch, batch_stride; /* ld 0: k (or n); batch 0: 1 */
+    /* As stored: f32, f16, bf16; on the CPU also GGUF blocks, which carry their scales, and i8, u8, i4, u4 (the first of two in
+     * the low bits; rows begin at bytes), e2m1 with scales of f32, f16 or bf16 (e2m1: e8m0 too). w = (element - zero) * scale. */
+    rft_type elem;
+    int64_t n, k, ld, batch, batch_stride; /* ld 0: k (or n), in whole bytes or blocks; batch 0: 1 */
     rft_order order;            /* RFT_K_CONTIGUOUS: W[n][k], as torch.nn.Linear stores it */
-    rft_type scale, zero;       /* 0: none */
-    int64_t group_n, group_k;   /* one scale covers group_n x group_k; 0 is the whole extent; ragged last groups allowed */
+    rft_type scale, zero;       /* 0: none; zero points are i8 beside i8 and i4, u8 beside u8 and u4 */
+    int64_t group_n, group_k;   /* one scale covers group_n x group_k; 0 is the whole extent; ragged last groups allowed. group_k
+                                 * is a multiple of 8, or not less than k */
     uint32_t flags;             /* RFT_WEIGHT_VIEW, RFT_WEIGHT_GLU_* */
 } rft_weight_desc;
 
 typedef struct rft_weight_src { /* pointers as the checkpoint holds them */
     uint32_t struct_size;
-    const void *q, *scale, *zero, *global_scale;
+    const void *q, *scale, *zero, *global_scale; /* scale, zero: dense [batch][ceil(n / group_n)][ceil(k / group_k)] */
     const int32_t *g_idx;       /* act-order permutation of k, or NULL */
 } rft_weight_src;
 
@@ -213,6 +217,8 @@ typedef struct rft_plan_info { /* at one m */
     double error_c, error_eta;          /* |error| <= error_c * sum|x||w| + error_eta, before the epilogue and y's rounding */
     const char *bound;                  /* "compute", "memory" or "unknown" (no profile) */
     int32_t threads;                    /* that take part at this m */
+    double error_x;                     /* not 0: the kernel rounds x to 8 bits, and the product is that of the rounded x. Against
+                                         * x itself |error| grows by up to error_x * sum over k of (largest |x| in its 32) |w| */
 } rft_plan_info;
 
 typedef struct rft_linear_args {

@@ -18,7 +18,7 @@ extern "C" {
 typedef struct rft_kernel_info {
     uint32_t struct_size;
     const char *name, *isa;    /* static strings */
-    rft_type x, w, acc;        /* x and w as the inner loop reads them */
+    rft_type x, w, acc;        /* x and w as the inner loop reads them; of codes (q4, q4m, ... in the name) one type of several */
     int32_t mr, nr, kr;        /* largest register tile and K granule */
     int32_t available;         /* 1: this machine can run it */
     double error_gamma, error_eta; /* of one product: |err| <= error_gamma * k * 2^-24 * sum|x||w| + error_eta, and 2^-10 *
@@ -145,7 +145,17 @@ typedef struct rft_verify_result {
 RFT_API rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const void *w, double max_gflop, uint64_t seed,
                               rft_verify_result *result, rft_error *err);         /* [any] */
 
-/* Fills count elements of a type with values of both signs in about [-1, 1), some outliers; the same for the same seed. */
+/* The same where scales and zero points of w lie apart from its elements: src as rft_weight_pack had it. A kernel that rounds x
+ * to 8 bits (rft_plan_info.error_x) is judged by the product of the rounded x, and with a minimum in the weights |w| of the bound
+ * is |code * scale| + |minimum|. */
+RFT_API rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, const rft_weight_src *src,
+                                     double max_gflop, uint64_t seed, rft_verify_result *result, rft_error *err); /* [any] */
+
+/* Bytes of a row of k elements as stored, in whole blocks; 0 where k is negative or too large, or the type unknown. */
+RFT_API size_t rft_type_bytes(rft_type type, int64_t k); /* [any] */
+
+/* Fills count elements of a type with values of both signs in about [-1, 1), some outliers; the same for the same seed. GGUF
+ * blocks get random codes and small scales. */
 RFT_API rft_status rft_fill_random(rft_type type, void *dst, int64_t count, uint64_t seed, rft_error *err); /* [any] */
 
 #ifdef __cplusplus

@@ -13,18 +13,20 @@ cd "$(dirname "$0")/.."
 MAX_FUNCTION=60
 MAX_KERNEL=150
 
-# Rows are KERNEL(op, x, w, MR, NR, KR, family, ...); sums are f32, the ISA is the folder, and ends the family's name.
+# Rows are KERNEL(op, x, w, MR, NR, KR, family, ...), and CODES with bits and offset in place of w; sums are f32, the ISA is
+# the folder, and ends the family's name.
 check_kernel_rows() {
     local def
     for def in src/cpu/*/kernels_*.def; do
         if [ -e "$def" ]; then tr ',()' '   ' <"$def" | awk -v def="$def" '
             BEGIN { n = split(def, parts, "/"); isa = parts[n - 1]; type = "^(f32|f16|bf16)$"
                     if (parts[n] != "kernels_" isa ".def") print def ": should be called kernels_" isa ".def" }
-            $1 != "KERNEL" { next }
+            $1 != "KERNEL" && $1 != "CODES" { next }
             {
+                x = $1 == "CODES" ? "^(f32|i8)$" : type; w = $1 == "CODES" ? "^q[2-8][mz]?$" : type
                 name = $2 "_" $3 "_" $4 "_f32_" $5 "x" $6 "_" isa
                 at = def ":" NR ": "
-                if ($2 !~ /^(gemm|gemv|dot|axpy)$/ || $3 !~ type || $4 !~ type || $5 $6 !~ /^[0-9]+$/)
+                if ($2 !~ /^(gemm|gemv|dot|axpy)$/ || $3 !~ x || $4 !~ w || $5 $6 !~ /^[0-9]+$/)
                     print at name " is not <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>"
                 if (name in first) print at name " has a row already, line " first[name]
                 if ($8 !~ "^rft__[a-z0-9_]+_" isa "$") print at "the family " $8 " should be called rft__..._" isa

@@ -16,6 +16,16 @@ int rft_version(void) { return RFT_VERSION; }
 
 const char *rft_type_name(rft_type t) { return rft__format_name(t); }
 
+size_t rft_type_bytes(rft_type type, int64_t k) {
+    const rft__format *const f = rft__format_find(type);
+    int64_t bytes = 0;
+    if (f == NULL || k < 0 || k > INT64_MAX - f->block_elements ||
+        rft__mul_overflows(rft__ceil_div(k, f->block_elements), f->block_bytes, &bytes)) {
+        return 0;
+    }
+    return (size_t)bytes;
+}
+
 rft_status rft_get_build_info(rft_build_info *info) {
     RFT_TRY(rft__sized_check(info, "info", NULL));
     const rft_build_info own = {.struct_size = sizeof own,

@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/sized.h"
+#include "format/format.h"
 
 #include <stdio.h>
 
@@ -94,8 +95,13 @@ static rft_status check_shape(const rft__matrix *w, const rft__matrix *want, rft
                  (long long)want->batch);
     }
     if (w->elem != want->elem || w->glu != want->glu) {
-        RFT_FAIL(err, RFT_E_LAYOUT, "args.weight has elem %s and GLU pairing %d, the plan's w %s and %d", rft__type_name(w->elem),
-                 (int)w->glu, rft__type_name(want->elem), (int)want->glu);
+        RFT_FAIL(err, RFT_E_LAYOUT, "args.weight has elem %s and GLU pairing %d, the plan's w %s and %d",
+                 rft__format_name(w->elem), (int)w->glu, rft__format_name(want->elem), (int)want->glu);
+    }
+    if (w->scale != want->scale || w->zero != want->zero || w->group_n != want->group_n || w->group_k != want->group_k) {
+        RFT_FAIL(err, RFT_E_LAYOUT, "args.weight has scales of %s for groups of %lld x %lld, the plan's w %s for %lld x %lld%s",
+                 rft__type_name(w->scale), (long long)w->group_n, (long long)w->group_k, rft__type_name(want->scale),
+                 (long long)want->group_n, (long long)want->group_k, w->zero != want->zero ? "; zero points differ" : "");
     }
     if (want->view && w->order != want->order) {
         RFT_FAIL(err, RFT_E_LAYOUT, "args.weight is a view of order %d, the plan's w has order %d", (int)w->order,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/sized.h"
+#include "format/format.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -62,7 +63,11 @@ static rft_status write_header(const rft_ctx *ctx, void *storage, const rft__mat
                             .batch = w->batch,
                             .elem = (uint32_t)w->elem,
                             .glu = (uint32_t)w->glu,
-                            .data_bytes = data_bytes};
+                            .data_bytes = data_bytes,
+                            .scale = (uint32_t)w->scale,
+                            .zero = (uint32_t)w->zero,
+                            .group_n = w->group_n,
+                            .group_k = w->group_k};
     h.checksum = checksum(&h);
     return ctx->backend->memory_copy(ctx->device, storage, &h, sizeof h, RFT__TO_DEVICE, err);
 }
@@ -105,6 +110,10 @@ static rft_status header_matrix(const rft__weight_header *h, rft__matrix *w, rft
     desc.k = h->k;
     desc.batch = h->batch;
     desc.flags = glu_flag[h->glu];
+    desc.scale = (rft_type)h->scale;
+    desc.zero = (rft_type)h->zero;
+    desc.group_n = h->group_n;
+    desc.group_k = h->group_k;
     rft_error why = {0};
     if (rft__matrix_make(w, &desc, "storage header", &why) != RFT_OK) {
         RFT_FAIL(err, RFT_E_LAYOUT, "%s", why.message);
@@ -166,17 +175,34 @@ static rft_status check_storage(const void *storage, rft_error *err) {
     return RFT_OK;
 }
 
+/* Scales and zero points where the description has them, and nowhere else. */
+static rft_status check_apart(const void *p, const char *name, rft_type type, const rft__matrix *w, rft_error *err) {
+    if (type == 0 && p != NULL) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is set, and the weight of elem %s has none", name, rft__format_name(w->elem));
+    }
+    if (type != 0 && p == NULL && w->n != 0 && w->k != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and desc.%s = %s", name, name, rft__format_name(type));
+    }
+    if (type != 0 && (uintptr_t)p % rft__type_size(type) != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s = %p is not aligned to the %zu bytes of %s", name, p, rft__type_size(type),
+                 rft__format_name(type));
+    }
+    return RFT_OK;
+}
+
 static rft_status check_source(const rft__matrix *w, const rft_weight_src *src, rft_error *err) {
-    if (src->scale != NULL || src->zero != NULL || src->global_scale != NULL || src->g_idx != NULL) {
-        RFT_FAIL(err, RFT_E_ARG, "src: scale, zero, global_scale and g_idx must be NULL for elem %s, which has no scales",
-                 rft__type_name(w->elem));
+    RFT_TRY(check_apart(src->scale, "scale", w->scale, w, err));
+    RFT_TRY(check_apart(src->zero, "zero", w->zero, w, err));
+    if (src->global_scale != NULL || src->g_idx != NULL) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is set, and no weight here is read with it; it must be NULL",
+                 src->global_scale != NULL ? "global_scale" : "g_idx");
     }
     if (src->q == NULL && w->n != 0 && w->k != 0) {
         RFT_FAIL(err, RFT_E_ARG, "src.q is NULL, and the weight has %lld x %lld elements", (long long)w->n, (long long)w->k);
     }
-    if ((uintptr_t)src->q % rft__type_size(w->elem) != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "src.q = %p is not aligned to the %zu bytes of %s", src->q, rft__type_size(w->elem),
-                 rft__type_name(w->elem));
+    const size_t align = rft__matrix_is_low_bit(w) ? 1 : rft__type_size(w->elem);
+    if ((uintptr_t)src->q % align != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "src.q = %p is not aligned to the %zu bytes of %s", src->q, align, rft__format_name(w->elem));
     }
     return RFT_OK;
 }
@@ -185,34 +211,35 @@ static rft_status check_source(const rft__matrix *w, const rft_weight_src *src, 
 
 static void log_pack(const rft_ctx *ctx, const rft__matrix *w, size_t bytes, double start) {
     if (rft__log_enabled(&ctx->log, RFT_LOG_EXEC)) {
-        rft__log_event(&ctx->log, RFT_LOG_EXEC, "pack", rft__type_name(w->elem), (rft__now() - start) * 1e6,
+        rft__log_event(&ctx->log, RFT_LOG_EXEC, "pack", rft__format_name(w->elem), (rft__now() - start) * 1e6,
                        "n=%lld k=%lld batch=%lld %zu bytes", (long long)w->n, (long long)w->k, (long long)w->batch, bytes);
     }
 }
 
 /* The old header goes first, the new one comes last: storage whose packing failed does not open. */
-static rft_status pack_data(const rft_ctx *ctx, const rft__matrix *w, const void *q, void *storage, void *stream,
+static rft_status pack_data(const rft_ctx *ctx, const rft__matrix *w, const rft__stored_w *from, void *storage, void *stream,
                             rft_error *err) {
     const double start = rft__now();
     size_t bytes = 0;
     RFT_TRY(storage_bytes(ctx, w, &bytes, err));
     RFT_TRY(ctx->backend->memory_fill(ctx->device, storage, 0, HEADER_BYTES, err));
-    RFT_TRY(ctx->backend->weight_pack(ctx->device, w, q, (unsigned char *)storage + HEADER_BYTES, stream, err));
+    RFT_TRY(ctx->backend->weight_pack(ctx->device, w, from, (unsigned char *)storage + HEADER_BYTES, stream, err));
     RFT_TRY(write_header(ctx, storage, w, ctx->backend->weight_layout(w), bytes - HEADER_BYTES, err));
     log_pack(ctx, w, bytes, start);
     return RFT_OK;
 }
 
-static rft_status pack(const rft_ctx *ctx, const rft__matrix *w, const void *q, void *storage, void *stream, rft_weight **out,
-                       rft_error *err) {
+static rft_status pack(const rft_ctx *ctx, const rft__matrix *w, const rft__stored_w *from, void *storage, void *stream,
+                       rft_weight **out, rft_error *err) {
     const uint64_t layout = ctx->backend->weight_layout(w);
     if (layout == 0) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc: device \"%s\" cannot pack elem %s", ctx->backend->name, rft__type_name(w->elem));
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc: device \"%s\" cannot pack elem %s", ctx->backend->name,
+                 rft__format_name(w->elem));
     }
     RFT_TRY(check_storage(storage, err));
     rft_weight *weight = NULL;
     RFT_TRY(weight_make(ctx, w, layout, (unsigned char *)storage + HEADER_BYTES, &weight, err));
-    const rft_status status = pack_data(ctx, w, q, storage, stream, err);
+    const rft_status status = pack_data(ctx, w, from, storage, stream, err);
     if (status != RFT_OK) {
         rft_weight_free(weight);
         return status;
@@ -232,7 +259,8 @@ rft_status rft_weight_pack(rft_ctx *ctx, const rft_weight_desc *desc, const rft_
     RFT_TRY(read_desc(&w, desc, err));
     RFT_TRY(rft__sized_read(&own, sizeof own, src, "src", err));
     RFT_TRY(check_source(&w, &own, err));
-    return w.view ? weight_make(ctx, &w, 0, own.q, out, err) : pack(ctx, &w, own.q, storage, stream, out, err);
+    const rft__stored_w from = {own.q, own.scale, own.zero};
+    return w.view ? weight_make(ctx, &w, 0, own.q, out, err) : pack(ctx, &w, &from, storage, stream, out, err);
 }
 
 rft_status rft_weight_open(rft_ctx *ctx, void *storage, size_t bytes, rft_weight **out, rft_error *err) {

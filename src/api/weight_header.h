@@ -20,7 +20,9 @@ typedef struct rft__weight_header {
     uint32_t elem; /* rft_type */
     uint32_t glu;  /* 0 none, 1 halves, 2 interleaved */
     uint64_t data_bytes;
-    uint64_t reserved[7];
+    uint32_t scale, zero;      /* rft_type of scales and zero points that lay apart, or 0 */
+    int64_t group_n, group_k;  /* of these */
+    uint64_t reserved[4];
     uint64_t checksum; /* FNV-1a of the 120 bytes before it */
 } rft__weight_header;
 

@@ -42,8 +42,8 @@ void rft__tile_stream(const rft__tile_job *t, rft__panels next) {
 }
 
 /* An equal share of the next strip, spread over all of k. */
-static rft__ahead share_of(const rft__tile_job *t, rft__panels next, rft_type packed, int64_t index, int64_t count) {
-    const int64_t own = rft__panel_bytes(t->kernel->w, RFT__PANEL, t->k), all = rft__panel_bytes(packed, RFT__PANEL, t->k);
+static rft__ahead share_of(const rft__tile_job *t, rft__panels next, int64_t all, int64_t index, int64_t count) {
+    const int64_t own = rft__panel_bytes(t->kernel->w, RFT__PANEL, t->k);
     int64_t every = 1;
     while (all > 0 && 2 * every * all <= count * own) {
         every *= 2;
@@ -55,7 +55,7 @@ static rft__ahead share_of(const rft__tile_job *t, rft__panels next, rft_type pa
     return (rft__ahead){next.w + index * share, next.stride, every - 1};
 }
 
-void rft__tile_share(const rft__tile_job *t, rft__panels next, rft_type packed, int64_t index, int64_t count) {
-    const rft__ahead ahead = share_of(t, next, packed, index, count);
+void rft__tile_share(const rft__tile_job *t, rft__panels next, int64_t packed_bytes, int64_t index, int64_t count) {
+    const rft__ahead ahead = share_of(t, next, packed_bytes, index, count);
     multiply(t, 0, t->k, &ahead);
 }

@@ -28,8 +28,8 @@ typedef struct rft__tile_job {
 /* The only tile of a strip, whose w comes from memory: it fetches that itself, and at its end the first lines of `next`. */
 void rft__tile_stream(const rft__tile_job *t, rft__panels next);
 
-/* One of several tiles that share a strip, number `index` of `count`: it fetches its share of `next`, panels of type `packed`
- * over the same k. */
-void rft__tile_share(const rft__tile_job *t, rft__panels next, rft_type packed, int64_t index, int64_t count);
+/* One of several tiles that share a strip, number `index` of `count`: it fetches its share of `next`, panels of
+ * packed_bytes. */
+void rft__tile_share(const rft__tile_job *t, rft__panels next, int64_t packed_bytes, int64_t index, int64_t count);
 
 #endif

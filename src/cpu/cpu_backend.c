@@ -21,6 +21,8 @@ static rft__isa_ops merged_ops(int level) {
             ops.to_same[t] = own->to_same[t] != NULL ? own->to_same[t] : ops.to_same[t];
             ops.decode[t] = own->decode[t] != NULL ? own->decode[t] : ops.decode[t];
         }
+        ops.widen = own->widen != NULL ? own->widen : ops.widen;
+        ops.quantise = own->quantise != NULL ? own->quantise : ops.quantise;
         ops.epilogue = own->epilogue != NULL ? own->epilogue : ops.epilogue;
     }
     return ops;
@@ -120,6 +122,12 @@ static void cpu_describe(const rft__device *d, rft_device_info *info) {
 
 /* What a packed weight's bytes depend on, besides n, k and batch. */
 static uint64_t cpu_weight_layout(const rft__matrix *w) {
+    if (rft__matrix_is_low_bit(w)) {
+        const rft__packing p = rft__packing_of(w);
+        const uint32_t facts[] = {1 /* version */, (uint32_t)w->elem,   (uint32_t)p.scale,
+                                  (uint32_t)p.offset, (uint32_t)p.step, (uint32_t)w->glu};
+        return rft__hash(rft__hash(RFT_HASH_SEED, "cpu codes", 9), facts, sizeof facts);
+    }
     const uint32_t facts[] = {1 /* version */, RFT__PANEL, (uint32_t)rft__panel_kr(w->elem), (uint32_t)w->elem, (uint32_t)w->glu};
     return rft__hash(rft__hash(RFT_HASH_SEED, "cpu panels", 10), facts, sizeof facts);
 }
@@ -130,11 +138,11 @@ static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_erro
     return RFT_OK;
 }
 
-static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const void *source, void *data, void *stream,
+static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const rft__stored_w *from, void *data, void *stream,
                                   rft_error *err) {
     (void)stream;
     (void)err;
-    rft__cpu_pack(d, w, source, data);
+    rft__cpu_pack(d, w, from, data);
     return RFT_OK;
 }
 
@@ -153,7 +161,10 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->kernel = pick->kernel->name;
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
-    info->error_c = (pick->kernel->gamma * k + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. */
+    const bool rounds_x = pick->kernel->x == RFT_I8;
+    info->error_c = (pick->kernel->gamma * k + (rounds_x ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);
     info->threads = rft__grid_parts(&g);
 }

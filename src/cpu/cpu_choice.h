@@ -8,6 +8,7 @@
 
 #include "cpu/cpu_device.h"
 #include "cpu/cpu_partition.h"
+#include "problem/stored.h"
 
 /* Where the kernel's W comes from. */
 typedef enum rft__w_source {
@@ -36,6 +37,8 @@ enum { RFT__MAX_RANGES = 72, RFT__TABLE_M = 64 }; /* beyond TABLE_M rows one pic
 struct rft__choice {
     rft__device *device;
     rft__problem p;
+    bool low_bit;
+    rft__packing packing; /* of a low-bit W */
     int n_range;
     rft__cpu_range range[RFT__MAX_RANGES];
     bool forced;
@@ -55,11 +58,17 @@ static inline int64_t rft__cpu_panels(const rft__matrix *w) {
     return w->glu == RFT__GLU_NONE ? rft__ceil_div(w->n, RFT__PANEL) : 2 * rft__ceil_div(w->n / 2, RFT__PANEL);
 }
 
+/* Of a low-bit W. */
+rft__packing rft__packing_of(const rft__matrix *w);
+int64_t rft__cpu_panel_bytes(const rft__matrix *w);
+/* A packed panel may be cut at multiples of so many k. */
+int rft__panel_granule(const rft__matrix *w);
+
 /* Bytes from one packed panel to the next. Streams that lie a multiple of 64 KiB apart meet in the same cache sets and memory
  * channels, so such a panel is followed by 1 KiB of zeros (Emerald Rapids, f32, K = 4096, m = 1, 2 threads: 19.3 -> 25.0
  * GB/s). */
 static inline int64_t rft__cpu_panel_stride(const rft__matrix *w) {
-    const int64_t bytes = rft__panel_bytes(w->elem, RFT__PANEL, w->k);
+    const int64_t bytes = rft__cpu_panel_bytes(w);
     return bytes != 0 && bytes % 65536 == 0 ? bytes + 1024 : bytes;
 }
 
@@ -76,8 +85,11 @@ rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t coun
 
 /* Packed weights: data bytes, packing by the threads that will read, and back. */
 int64_t rft__cpu_packed_bytes(const rft__matrix *w);
-void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data);
+void rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data);
 void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld);
+/* One panel of codes and back: its columns are rows first, first + step, ... of batch b. cpu_pack.c calls them. */
+void rft__cpu_pack_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t first, int64_t step, int columns,
+                         char *panel);
 /* Panel's source: its first row in W, the step from column to column in rows, and how many of the 16 columns exist. */
 void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns);
 

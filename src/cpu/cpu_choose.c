@@ -21,6 +21,7 @@
  */
 #include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
+#include "format/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +31,11 @@ typedef struct candidate {
     rft__w_source source;
     int panels;
     double cost;
+    bool other_codes; /* refused as most kernels of codes are: explain counts them */
     char reason[120]; /* why refused; empty: allowed at `cost` */
 } candidate;
 
-enum { MAX_CANDIDATES = 128 };
+enum { MAX_CANDIDATES = 192 };
 
 /* Kernels of columns: most panels in a chunk, and k of a pass: 32 bytes of a column, or 8 k where few sums go in and out (bf16,
  * 2048 x 2048, one Zen 4 core, GB/s with 8 and 16 k: m = 1 25.8 25.3, m = 2 27.5 26.5, m = 4 18.1 21.9). */
@@ -57,7 +59,18 @@ static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     return (double)(calls * step) / panels / TILE_RATE;
 }
 
+/* Kernels of codes unpack a panel for each row tile: in f32 four bits take three cycles a k, others five; in 8 bits 32 k take
+ * a row 11 operations and the unpacking 24. */
+static double codes_cost(const candidate *c, int64_t m) {
+    const rft__cpu_kernel *k = c->kernel;
+    const double rows = (double)rft__max(m, 1), tiles = (double)rft__ceil_div(rft__max(m, 1), k->mr);
+    return k->x == RFT_I8 ? (11.0 * rows + 24.0 * tiles) / 32.0 : rows + tiles * (k->kind.bits == 4 ? 4.0 : 6.0);
+}
+
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
+    if (c->kernel->form == RFT__FORM_CODES) {
+        return codes_cost(c, m);
+    }
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
     const bool dot = k->x == RFT_BF16, in_registers = c->source == RFT__W_PANELS || c->source == RFT__W_IN_PLACE;
@@ -101,7 +114,7 @@ static void refuse_place(const rft__problem *p, candidate *c) {
     if (!p->w_dynamic && !p->w.view) {
         snprintf(c->reason, sizeof c->reason, "reads w where it lies; w is packed");
     } else if (k->w != p->w.elem) {
-        snprintf(c->reason, sizeof c->reason, "reads w of %s; w is %s", rft__type_name(k->w), rft__type_name(p->w.elem));
+        snprintf(c->reason, sizeof c->reason, "reads w of %s; w is %s", rft__type_name(k->w), rft__format_name(p->w.elem));
     } else if (p->w.order != order) {
         snprintf(c->reason, sizeof c->reason, "reads %s-contiguous w", order == RFT_K_CONTIGUOUS ? "a K" : "an MN");
     } else if (k->form == RFT__FORM_ROWS && p->batch_invariant) {
@@ -112,20 +125,47 @@ static void refuse_place(const rft__problem *p, candidate *c) {
     }
 }
 
+/* Kernels of codes, and the others where W is of codes. */
+static void refuse_codes(const rft__problem *p, candidate *c) {
+    const rft__cpu_kernel *k = c->kernel;
+    if (!rft__matrix_is_low_bit(&p->w)) {
+        c->other_codes = true;
+        snprintf(c->reason, sizeof c->reason, "reads panels of codes; w is %s", rft__format_name(p->w.elem));
+        return;
+    }
+    const rft__packing packing = rft__packing_of(&p->w);
+    if (k->form != RFT__FORM_CODES && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
+        snprintf(c->reason, sizeof c->reason, "w of %s is packed as codes", rft__format_name(p->w.elem));
+    } else if (k->form == RFT__FORM_CODES && (k->kind.bits != packing.bits || k->kind.offset != packing.offset)) {
+        c->other_codes = true;
+        snprintf(c->reason, sizeof c->reason, "reads codes of another kind than those of %s", rft__format_name(p->w.elem));
+    } else if (k->x == RFT_I8 && p->compute != RFT_COMPUTE_I8) {
+        snprintf(c->reason, sizeof c->reason, "rounds x to 8 bits, which RFT_COMPUTE_I8 alone allows");
+    } else if (k->x == RFT_I8 && packing.step < RFT__BLOCK / 2) {
+        snprintf(c->reason, sizeof c->reason, "needs scales of 16 k or a multiple; group_k = %lld", (long long)p->w.group_k);
+    }
+}
+
 static void refuse_types(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
+    if (k->form == RFT__FORM_CODES || rft__matrix_is_low_bit(&p->w)) {
+        refuse_codes(p, c);
+        if (c->reason[0] != '\0') {
+            return;
+        }
+    }
     const bool unpacked = p->w_dynamic || p->w.view;
     if (k->x == RFT_BF16 && (p->x != RFT_BF16 || p->w.elem != RFT_BF16)) {
         snprintf(c->reason, sizeof c->reason, "multiplies bf16 by bf16; x is %s, w is %s", rft__type_name(p->x),
-                 rft__type_name(p->w.elem));
+                 rft__format_name(p->w.elem));
     } else if (k->x == RFT_BF16 && p->compute == RFT_COMPUTE_F32) {
         snprintf(c->reason, sizeof c->reason, "RFT_COMPUTE_F32 asks for f32 multiplication");
-    } else if (!reads_panels(k)) {
+    } else if (k->form == RFT__FORM_ROWS || k->form == RFT__FORM_COLUMNS) {
         refuse_place(p, c);
-    } else if (k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
+    } else if (k->form == RFT__FORM_PANELS && k->x == RFT_F32 && k->w != RFT_F32 && unpacked) {
         snprintf(c->reason, sizeof c->reason, "reads packed panels; w is not packed and is widened to f32 panels at each run");
-    } else if (k->x == RFT_F32 && k->w != RFT_F32 && k->w != p->w.elem) {
-        snprintf(c->reason, sizeof c->reason, "reads %s panels; w is %s", rft__type_name(k->w), rft__type_name(p->w.elem));
+    } else if (k->form == RFT__FORM_PANELS && k->x == RFT_F32 && k->w != RFT_F32 && k->w != p->w.elem) {
+        snprintf(c->reason, sizeof c->reason, "reads %s panels; w is %s", rft__type_name(k->w), rft__format_name(p->w.elem));
     } else if (p->w.glu != RFT__GLU_NONE && c->panels % 2 != 0) {
         snprintf(c->reason, sizeof c->reason, "nr = %d holds no whole pairs of gate and up panels", k->nr);
     }
@@ -139,10 +179,11 @@ static bool has_few_rows(const rft__problem *p, const rft__cpu_kernel *k, int64_
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
     const bool unpacked = p->w_dynamic || p->w.view;
     candidate c = {.kernel = k, .panels = panels_of(k)};
-    c.source = !reads_panels(k)    ? RFT__W_IN_PLACE
-               : unpacked          ? RFT__W_PACK
-               : k->w == p->w.elem ? RFT__W_PANELS
-                                   : RFT__W_DECODE;
+    c.source = k->form == RFT__FORM_CODES ? RFT__W_PANELS
+               : !reads_panels(k)         ? RFT__W_IN_PLACE
+               : unpacked                 ? RFT__W_PACK
+               : k->w == p->w.elem        ? RFT__W_PANELS
+                                          : RFT__W_DECODE;
     refuse_types(p, &c);
     if (c.reason[0] == '\0' && level > d->level) {
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
@@ -195,21 +236,6 @@ static order invariant_order(const rft__device *d, const rft__problem *p, const 
     return best != NULL ? order_of(best->kernel) : ANY_ORDER;
 }
 
-/* Work too small to pay for a hand-off: about 2 us of one thread. */
-static bool is_tiny(const rft__choice *c, int64_t m) {
-    const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.batch;
-    return products < 1e5 && rft__matrix_bytes(&c->p.w) < 3e4;
-}
-
-rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    const int unit = rft__cpu_unit(&c->p.w);
-    const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
-    /* Neither kernel nor packed W may be cut in a pair. */
-    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_kr(c->p.w.elem));
-    return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr,
-                          rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k, kr, 512, split);
-}
-
 static int64_t l2_of(const rft__device *d) { return d->topology.l2 != 0 ? (int64_t)d->topology.l2 : 524288; }
 
 /* Blocking of a kernel that reads W in place. Rows: a strip and the one that is fetched meanwhile take half of L2. Columns: a few
@@ -234,7 +260,8 @@ static void block_in_place(const rft__device *d, const rft__problem *p, int64_t 
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = l2_of(d);
-    const int64_t x_size = k->x == RFT_BF16 ? 2 : 4, w_size = k->w == RFT_F32 ? 4 : 2,
+    const int64_t x_size = k->x == RFT_F32 ? 4 : 2, granule = rft__max(2 * k->kr, rft__panel_granule(&p->w)),
+                  w_size = k->form == RFT__FORM_CODES ? 1 : k->w == RFT_F32 ? 4 : 2,
                   whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
@@ -243,7 +270,7 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
         const int64_t strip = rft__min(l2 / 8, bytes) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
         const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);
-        pick.kc = rft__round_up(rft__ceil_div(whole, passes), 2 * k->kr);
+        pick.kc = rft__round_up(rft__ceil_div(whole, passes), granule);
     }
     const int64_t in_l2 = l2 / 4 / (rft__min(pick.kc, whole) * x_size), in_memory = (8 << 20) / (whole * x_size);
     pick.mc = rft__max(k->mr, rft__min(in_l2, in_memory) / k->mr * k->mr);
@@ -288,6 +315,8 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
     }
     c->device = device;
     c->p = *p;
+    c->low_bit = rft__matrix_is_low_bit(&p->w);
+    c->packing = c->low_bit ? rft__packing_of(&p->w) : (rft__packing){.bits = 0};
     c->forced = forced != NULL;
     const rft_status s = fill_ranges(c, forced, err);
     if (s != RFT_OK) {
@@ -296,7 +325,7 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
     }
     if (!c->forced && device->level > 0 && strcmp(c->range[0].pick.kernel->isa, "ref") == 0) {
         snprintf(c->fallback, sizeof c->fallback, "no kernel of level %s takes x %s, w %s; the portable %s runs",
-                 rft__isa_at(device->level)->name, rft__type_name(p->x), rft__type_name(p->w.elem),
+                 rft__isa_at(device->level)->name, rft__type_name(p->x), rft__format_name(p->w.elem),
                  c->range[0].pick.kernel->name);
     }
     *out = c;
@@ -326,12 +355,22 @@ void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
             rft__text_add(text, "         cost %.2f cycles a k and 16 columns\n", list[i].cost);
         }
     }
+    int others = 0;
     for (int i = 0; i < n; i++) {
+        others += list[i].other_codes;
+        if (list[i].other_codes) {
+            continue;
+        }
         if (list[i].reason[0] != '\0') {
             rft__text_add(text, "refused  %-42s %s\n", list[i].kernel->name, list[i].reason);
         } else if (list[i].kernel != pick->kernel) {
             rft__text_add(text, "slower   %-42s %s; cost %.2f\n", list[i].kernel->name, source_text(list[i].source),
                           list[i].cost);
         }
+    }
+    if (others > 0) {
+        char what[48];
+        snprintf(what, sizeof what, "%d kernels of codes", others);
+        rft__text_add(text, "refused  %-42s read codes that w has not; w is %s\n", what, rft__format_name(choice->p.w.elem));
     }
 }

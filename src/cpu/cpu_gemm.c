@@ -16,10 +16,9 @@
 #include "cpu/cpu_choice.h"
 #include "cpu/cpu_in_place.h"
 #include "cpu/cpu_rows.h"
+#include "cpu/cpu_workspace.h"
 
 #include <string.h>
-
-enum { LINE = 128 }; /* buffers start here: two cache lines, as prefetchers fetch pairs */
 
 /* One run as its threads see it. */
 typedef struct job {
@@ -29,6 +28,7 @@ typedef struct job {
     rft__grid grid;
     rft__pack_fn *pack_x, *pack_w;
     rft__decode_fn *decode;
+    const rft__packing *packing; /* of a low-bit W, else NULL */
     int64_t x_row, x_k, x_batch; /* strides of X, elements */
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
     const char *x, *w;
@@ -48,65 +48,11 @@ typedef struct buffers {
     float *acc; /* sums: one tile, or mc rows x nc panels */
 } buffers;
 
-static int64_t aligned(int64_t bytes) { return rft__round_up(bytes, LINE); }
-
-/* Rows of X held packed at a time, of `rows` to do. */
-static int64_t held_rows(const rft__cpu_pick *pick, int64_t rows) { return rft__min(rows, pick->mc); }
-
-static int64_t x_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t rows) {
-    const int64_t k = c->p.w.k;
-    if (pick->kernel->form == RFT__FORM_TILES && !rft__x_rows_own(c, rows)) {
-        return 0;
-    }
-    if (pick->kernel->form == RFT__FORM_TILES || pick->kernel->form == RFT__FORM_ROWS) {
-        return aligned(rft__x_rows_stride(pick->kernel->x, k) * held_rows(pick, rows));
-    }
-    return aligned(rft__panel_bytes(pick->kernel->x, 1, rft__round_up(k, pick->kernel->kr)) * held_rows(pick, rows));
-}
-
-static int64_t w_bytes(const rft__cpu_pick *pick) {
-    const bool as_it_is = pick->source == RFT__W_PANELS || pick->source == RFT__W_IN_PLACE;
-    return as_it_is ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
-}
-
-static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k) {
-    const int64_t one_tile = (int64_t)pick->kernel->mr * pick->panels;
-    const bool one_pass = k <= pick->kc && pick->kernel->form != RFT__FORM_COLUMNS;
-    const int64_t sums = one_pass ? one_tile : held_rows(pick, rows) * rft__min(pick->nc, rft__round_up(panels, pick->panels));
-    return aligned(rft__max(one_tile, sums) * RFT__PANEL * (int64_t)sizeof(float));
-}
-
-static int64_t thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    return x_bytes(c, pick, m) + w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
-}
-
-/* Sums that one k part leaves. */
-static int64_t partial_sums(const rft__choice *c, int64_t m) { return c->p.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL; }
-
-static int64_t partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m) {
-    return g->kk == 1 ? 0 : aligned(g->kk * partial_sums(c, m) * (int64_t)sizeof(float));
-}
-
-static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    const rft__grid g = rft__cpu_grid(c, pick, m);
-    return (size_t)(c->device->threads * thread_bytes(c, pick, m) + partial_bytes(c, &g, m) + rft__x_rows_bytes(c, pick, m));
-}
-
-size_t rft__cpu_workspace(const rft__choice *c) {
-    size_t most = 0;
-    for (int64_t m = c->p.m_min; m <= rft__min(c->p.m_max, RFT__TABLE_M); m++) {
-        const size_t bytes = workspace_at(c, rft__cpu_pick_at(c, m), m);
-        most = bytes > most ? bytes : most;
-    }
-    const size_t last = workspace_at(c, rft__cpu_pick_at(c, c->p.m_max), c->p.m_max);
-    return last > most ? last : most;
-}
-
 static buffers buffers_of(const job *j, int thread) {
     const rft__choice *c = j->choice;
     char *base = j->workspace + (size_t)thread * j->thread_bytes;
-    char *w = base + x_bytes(c, j->pick, j->args->m);
-    return (buffers){base, w, (float *)(void *)(w + w_bytes(j->pick))};
+    char *w = base + rft__x_bytes(c, j->pick, j->args->m);
+    return (buffers){base, w, (float *)(void *)(w + rft__w_bytes(j->pick))};
 }
 
 /* ---- X ---- */
@@ -129,6 +75,19 @@ static const char *x_source(const job *j, int64_t b, int64_t row) {
     return j->x + (b * j->x_batch + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
 }
 
+/* Rows rounded to 8 bits, a chunk of k at a time. */
+static void round_tile(const job *j, const char *source, int rows, int64_t k, char *dst) {
+    const int64_t size = (int64_t)rft__type_size(j->choice->p.x);
+    float wide[RFT__MAX_ROWS * RFT__CHUNK];
+    for (int64_t at = 0; at < k; at += RFT__CHUNK, source += RFT__CHUNK * j->x_k * size) {
+        const int64_t n = rft__min(RFT__CHUNK, k - at);
+        for (int r = 0; r < rows; r++) {
+            j->pack_x(source + r * j->x_row * size, j->x_row, j->x_k, 1, 1, n, wide + r * RFT__CHUNK);
+        }
+        j->choice->device->ops.quantise(j->packing, wide, RFT__CHUNK, rows, n, dst + rft__panel_bytes(RFT_I8, rows, at));
+    }
+}
+
 /* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
 static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
@@ -137,6 +96,10 @@ static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64
         const int64_t first = tile_start(t, i);
         const int rows = (int)tile_height(t, i);
         char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
+        if (kernel->x == RFT_I8) {
+            round_tile(j, x_source(j, b, row0 + first) + k0 * j->x_k * size, rows, k, panel);
+            continue;
+        }
         j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * size, j->x_row, j->x_k, rows, rows, k, panel);
         if (kernel->x == RFT_F32 && padded != k) {
             memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
@@ -180,7 +143,17 @@ static void pack_strip(const job *j, int64_t b, int64_t panel, int panels, int64
 
 static const char *packed_panel(const job *j, int64_t b, int64_t panel, int64_t k0) {
     const int64_t matrix = j->choice->p.w.batch == 1 ? 0 : b; /* one W may serve every batch */
-    return j->w + (matrix * j->panels + panel) * j->panel_stride + rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
+    const int64_t before = j->packing != NULL ? rft__packing_bytes(j->packing, k0)
+                                              : rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, k0);
+    return j->w + (matrix * j->panels + panel) * j->panel_stride + before;
+}
+
+static void widen_panel(const job *j, const char *panel, int64_t kc, float *dst) {
+    if (j->packing != NULL) {
+        j->choice->device->ops.widen(j->packing, panel, kc, dst);
+    } else {
+        j->decode(panel, kc, dst);
+    }
 }
 
 static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels, int64_t k0, int64_t kc) {
@@ -195,7 +168,7 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
         pack_strip(j, b, panel, panels, k0, kc, buf->w, stride);
     } else {
         for (int p = 0; p < panels; p++) {
-            j->decode(packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
+            widen_panel(j, packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
         }
     }
     return (strip){.panels = {buf->w, (size_t)stride}};
@@ -275,7 +248,24 @@ static void multiply_panels(const block *bl, const strip *s, int64_t t, int pane
     if (j->pick->source == RFT__W_PANELS && bl->tiles.count == 1) {
         rft__tile_stream(&tile, next->panels);
     } else {
-        rft__tile_share(&tile, next->panels, j->choice->p.w.elem, t, bl->tiles.count);
+        const int64_t packed = j->packing != NULL ? rft__packing_bytes(j->packing, kc)
+                                                  : rft__panel_bytes(j->choice->p.w.elem, RFT__PANEL, tile.k);
+        rft__tile_share(&tile, next->panels, packed, t, bl->tiles.count);
+    }
+}
+
+/* The same of panels of codes: few rows beside several panels at once, else one panel after the other. */
+static void multiply_codes(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc) {
+    const job *j = bl->j;
+    const rft__cpu_kernel *kernel = j->pick->kernel;
+    const int rows = (int)tile_height(&bl->tiles, t), stride = panels * RFT__PANEL;
+    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, bl->k1 - bl->k0) * tile_start(&bl->tiles, t) +
+                    rft__panel_bytes(kernel->x, rows, k - bl->k0);
+    const bool wide = panels == kernel->codes->panels && kernel->codes->wide[rows - 1] != NULL;
+    rft__codes_fn *const multiply = wide ? kernel->codes->wide[rows - 1] : kernel->codes->one[rows - 1];
+    for (int p = 0; p < panels; p += wide ? panels : 1) {
+        multiply(j->packing, kc, x, s->panels.w + (size_t)p * s->panels.stride, s->panels.stride, acc + p * RFT__PANEL, stride,
+                 k > bl->k0);
     }
 }
 
@@ -298,6 +288,8 @@ static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int
         float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
         if (bl->j->pick->kernel->form == RFT__FORM_ROWS) {
             multiply_rows(bl, &s, t, panels, k, kc, acc, next);
+        } else if (bl->j->pick->kernel->form == RFT__FORM_CODES) {
+            multiply_codes(bl, &s, t, panels, k, kc, acc);
         } else {
             multiply_panels(bl, &s, t, panels, k, kc, acc, next);
         }
@@ -434,7 +426,7 @@ static void run_part(const job *j, int i) {
     const buffers buf = buffers_of(j, i);
     const int unit = rft__cpu_unit(&j->choice->p.w);
     const int64_t panel1 = part.unit1 * unit;
-    float *partial = j->partial != NULL ? j->partial + part.kk * partial_sums(j->choice, j->args->m) : NULL;
+    float *partial = j->partial != NULL ? j->partial + part.kk * rft__partial_sums(j->choice, j->args->m) : NULL;
     for (int64_t panel = part.unit0 * unit; panel < panel1;) {
         const int64_t b = panel / j->panels, end = rft__min(panel1, (b + 1) * j->panels);
         run_matrix(j, &buf, &part, b, panel - b * j->panels, end - b * j->panels, partial);
@@ -445,7 +437,7 @@ static void run_part(const job *j, int i) {
 /* ---- K split: the second hand-off adds the parts in ascending k and finishes the tiles ---- */
 
 static void reduce_panels(const job *j, const buffers *buf, int64_t b, int64_t panel, int panels) {
-    const int64_t m = j->args->m, all = partial_sums(j->choice, m);
+    const int64_t m = j->args->m, all = rft__partial_sums(j->choice, m);
     const int step = j->pick->kernel->mr;
     const block bl = {.j = j, .b = b};
     for (int64_t row = 0; row < m; row += step) {
@@ -546,9 +538,8 @@ static job make_job(const rft__run *run) {
              .pick = pick,
              .args = args,
              .grid = rft__cpu_grid(c, pick, args->m),
-             .pack_x = pick->kernel->x == RFT_F32 ? ops->to_f32[p->x] : ops->to_same[p->x],
-             .pack_w = pick->kernel->w == RFT_F32 ? ops->to_f32[p->w.elem] : ops->to_same[p->w.elem],
-             .decode = ops->decode[p->w.elem],
+             .pack_x = pick->kernel->x == RFT_BF16 ? ops->to_same[p->x] : ops->to_f32[p->x],
+             .packing = c->low_bit ? &c->packing : NULL,
              .x_row = k_rows ? args->ldx : 1,
              .x_k = k_rows ? 1 : args->ldx,
              .x_batch = args->x_batch_stride,
@@ -560,9 +551,13 @@ static job make_job(const rft__run *run) {
              .panels = rft__cpu_panels(&p->w),
              .panel_stride = rft__cpu_panel_stride(&p->w),
              .workspace = args->workspace,
-             .thread_bytes = (size_t)thread_bytes(c, pick, args->m)};
+             .thread_bytes = (size_t)rft__thread_bytes(c, pick, args->m)};
     char *behind = j.workspace + (size_t)c->device->threads * j.thread_bytes;
-    j.rows = rft__x_rows_of(c, pick, args, behind + partial_bytes(c, &j.grid, args->m));
+    if (!c->low_bit) {
+        j.pack_w = pick->kernel->w == RFT_F32 ? ops->to_f32[p->w.elem] : ops->to_same[p->w.elem];
+        j.decode = ops->decode[p->w.elem];
+    }
+    j.rows = rft__x_rows_of(c, pick, args, behind + rft__partial_bytes(c, &j.grid, args->m));
     j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
     if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);

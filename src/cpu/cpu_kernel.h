@@ -8,10 +8,13 @@
  * one stopped: so the bits of y depend on neither tiles, nor K blocks, nor threads. Kernels of rows sum k in many lanes.
  * Tile kernels sum KR of k at a time, in an order of their own, and then in ascending k: the same holds for them, as blocks of K
  * begin at multiples of the row's KR.
+ * Panels of low-bit W hold codes and scales (packing.h). Kernels of codes make the stored weights of them in registers, to the
+ * bit, and go on as above; those that multiply in 8 bits take X rounded to groups of 32 (rft__quantise_fn).
  */
 #ifndef RFT_CPU_CPU_KERNEL_H
 #define RFT_CPU_CPU_KERNEL_H
 
+#include "cpu/packing.h"
 #include "epilogue/epi_tile.h"
 #include "rooftile_analysis.h"
 
@@ -47,10 +50,22 @@ typedef struct rft__tiles {
     void (*leave)(void); /* a thread calls it behind its last product: gives the registers back as they were found */
 } rft__tiles;
 
+/* One register tile over panels of codes: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. k: as many as
+ * there are; it starts at a multiple of 256. */
+typedef void rft__codes_fn(const rft__packing *packing, int64_t k, const void *x, const char *w, size_t w_stride, float *acc,
+                           int acc_stride, bool accumulate);
+
+/* wide: for `panels` at once and few rows; one: for one panel, and as many rows as registers hold. NULL beyond. */
+typedef struct rft__codes_family {
+    int panels;
+    rft__codes_fn *wide[RFT__MAX_ROWS], *one[RFT__MAX_ROWS];
+} rft__codes_family;
+
 /* How a kernel reads W. */
 typedef enum rft__w_form {
     RFT__FORM_PANELS,
     RFT__FORM_TILES,  /* panels too, but X in rows */
+    RFT__FORM_CODES,  /* panels of low-bit W */
     RFT__FORM_ROWS,   /* a K-contiguous W where it lies: each row of W times x */
     RFT__FORM_COLUMNS /* an MN-contiguous W where it lies: at each k, x times the columns of all panels */
 } rft__w_form;
@@ -80,8 +95,13 @@ typedef struct rft__cpu_kernel {
     double gamma;       /* |err| <= gamma * k * 2^-24 * sum|x||w| + eta */
     double eta_lane;    /* eta = eta_lane * k: what flushed denormals can hide */
     rft__w_form form;
+    struct {
+        int bits;
+        rft__offset_kind offset;
+    } kind;                           /* of FORM_CODES */
     const rft__family *family;        /* of FORM_PANELS */
     const rft__tiles *tiles;          /* of FORM_TILES */
+    const rft__codes_family *codes;   /* of FORM_CODES */
     const rft__direct_family *direct; /* of the others */
 } rft__cpu_kernel;
 
@@ -91,11 +111,24 @@ typedef void rft__pack_fn(const void *src, int64_t row_stride, int64_t k_stride,
 /* A packed W panel of k rows (k a multiple of the source's KR, or its padded rest) widened to an f32 panel. */
 typedef void rft__decode_fn(const void *panel, int64_t k, float *dst);
 
+/* Codes of one panel from a chunk's start over k widened to an f32 panel. */
+typedef void rft__widen_fn(const rft__packing *packing, const char *w, int64_t k, float *dst);
+
+/* X for products in 8 bits: rows of f32, k apart by 1 and rows by `stride`, in groups of 32, each as
+ *     int32 [8][rows]: four k of a row;  float [rows]: their scale;  [2][rows]: what the kernel adds, see below
+ * scale = (largest |x|) / 127, x = scale * round(x * (127 / largest)), all in f32, to nearest even; k beyond the last is 0.
+ * Added: int32 -i8_bias * (sum of 16) without offset, float scale * sum before a minimum, float sum before a zero point; where a
+ * step of scales has 32 k or more the sum of all 32 and 0. */
+enum { RFT__X8_WORDS = 11 };
+typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst);
+
 /* What one ISA level brings besides kernels; NULL entries fall to the level below. Indexed by rft_type. */
 typedef struct rft__isa_ops {
     rft__pack_fn *to_f32[RFT_BF16 + 1];  /* that type to f32, KR = 1 */
     rft__pack_fn *to_same[RFT_BF16 + 1]; /* that type kept, at the KR of its panels */
     rft__decode_fn *decode[RFT_BF16 + 1];
+    rft__widen_fn *widen;
+    rft__quantise_fn *quantise;
     rft__epi_tile_fn *epilogue;
 } rft__isa_ops;
 
@@ -109,9 +142,12 @@ typedef struct rft__isa {
 /* KR of a packed panel of that type. */
 static inline int rft__panel_kr(rft_type type) { return type == RFT_BF16 ? 2 : 1; }
 
-/* Bytes of k (rounded up to KR) in a panel of that type and width. */
+/* Bytes of k (rounded up to KR) in a panel of that type and width; RFT_I8 is X in groups of 32. */
 static inline int64_t rft__panel_bytes(rft_type type, int width, int64_t k) {
-    return type == RFT_F32 ? 4 * width * k : type == RFT_F16 ? 2 * width * k : 4 * width * ((k + 1) / 2);
+    return type == RFT_F32   ? 4 * width * k
+           : type == RFT_F16 ? 2 * width * k
+           : type == RFT_I8  ? 4 * RFT__X8_WORDS * width * rft__ceil_div(k, RFT__BLOCK)
+                             : 4 * width * ((k + 1) / 2);
 }
 
 uint32_t rft__cpu_kernel_count(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_pack.c - packed weights: panels of 16 columns, [ceil(k / KR)][16][KR] elements, batch after batch, zero-padded.
+ * cpu_pack.c - packed weights: panels of 16 columns, [ceil(k / KR)][16][KR] elements or codes (packing.c), batch after batch.
  * Each slab is packed, and so first touched, by the thread that will read it. See docs/formats/packed-weight.md.
  */
 #include "cpu/cpu_choice.h"
@@ -29,7 +29,7 @@ typedef struct pack_job {
     const rft__device *device;
     int parts;
     const rft__matrix *w;
-    const char *source;
+    const rft__stored_w *from;
     char *data;
 } pack_job;
 
@@ -39,10 +39,14 @@ static void pack_panel(const pack_job *job, int64_t index) {
     int64_t first = 0, step = 0;
     int columns = 0;
     rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
-    const char *source = job->source + (index / panels * w->batch_stride + first * w->n_stride) * size;
-    const int64_t stride = rft__cpu_panel_stride(w), bytes = rft__panel_bytes(w->elem, RFT__PANEL, w->k);
+    const int64_t stride = rft__cpu_panel_stride(w), bytes = rft__cpu_panel_bytes(w);
     char *panel = job->data + index * stride;
-    job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, panel);
+    if (rft__matrix_is_low_bit(w)) {
+        rft__cpu_pack_codes(w, job->from, index / panels, first, step, columns, panel);
+    } else {
+        const char *source = (const char *)job->from->q + (index / panels * w->batch_stride + first * w->n_stride) * size;
+        job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, panel);
+    }
     memset(panel + bytes, 0, (size_t)(stride - bytes));
 }
 
@@ -57,13 +61,13 @@ static void pack_slab(void *arg, int i) {
     }
 }
 
-void rft__cpu_pack(rft__device *device, const rft__matrix *w, const void *source, void *data) {
+void rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data) {
     const int64_t bytes = rft__cpu_packed_bytes(w);
     if (bytes == 0) {
         return; /* without K any number of panels, up to 2^63 columns' worth, takes no bytes */
     }
     enum { WORTH_THREADS = 64 << 10 };
-    pack_job job = {device, bytes < WORTH_THREADS ? 1 : device->threads, w, source, data};
+    pack_job job = {device, bytes < WORTH_THREADS ? 1 : device->threads, w, from, data};
     rft__pool_run(device->pool, job.parts, pack_slab, &job);
 }
 
@@ -79,6 +83,17 @@ static void unpack_view(const rft__matrix *w, const char *data, float *out, int6
     }
 }
 
+/* Some k of one panel, widened by the portable level. */
+static void widen_some(const rft__matrix *w, const rft__packing *packing, const char *panel, int64_t k, int64_t count,
+                       float *wide) {
+    const rft__isa_ops *ops = &rft__isa_at(0)->ops;
+    if (packing != NULL) {
+        ops->widen(packing, panel + rft__packing_bytes(packing, k), count, wide);
+    } else {
+        ops->decode[w->elem](panel + rft__panel_bytes(w->elem, RFT__PANEL, k), count, wide);
+    }
+}
+
 void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld) {
     if (w->k == 0) {
         return;
@@ -87,19 +102,19 @@ void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t
         unpack_view(w, data, out, ld);
         return;
     }
-    enum { CHUNK = 64 };
-    rft__decode_fn *const decode = rft__isa_at(0)->ops.decode[w->elem];
+    const bool low_bit = rft__matrix_is_low_bit(w);
+    const rft__packing packing = low_bit ? rft__packing_of(w) : (rft__packing){.bits = 0};
     const int64_t panels = rft__cpu_panels(w);
-    float wide[CHUNK * RFT__PANEL];
+    float wide[RFT__CHUNK * RFT__PANEL];
     for (int64_t index = 0; index < panels * w->batch; index++) {
         int64_t first = 0, step = 0;
         int columns = 0;
         rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
         const char *panel = (const char *)data + index * rft__cpu_panel_stride(w);
         float *rows = out + (index / panels * w->n + first) * ld;
-        for (int64_t k = 0; k < w->k; k += CHUNK) {
-            const int64_t count = rft__min(CHUNK, w->k - k);
-            decode(panel + rft__panel_bytes(w->elem, RFT__PANEL, k), count, wide);
+        for (int64_t k = 0; k < w->k; k += RFT__CHUNK) {
+            const int64_t count = rft__min(RFT__CHUNK, w->k - k);
+            widen_some(w, low_bit ? &packing : NULL, panel, k, count, wide);
             for (int64_t i = 0; i < count * RFT__PANEL; i++) {
                 if (i % RFT__PANEL < columns) {
                     rows[i % RFT__PANEL * step * ld + k + i / RFT__PANEL] = wide[i];

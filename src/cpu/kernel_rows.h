@@ -27,18 +27,48 @@
 #define RFT_FAMILY_gemv rft__family
 #define RFT_FAMILY_dot rft__direct_family
 #define RFT_FAMILY_axpy rft__direct_family
+/* Codes: a format that has them, and what they are. */
+#define RFT_GGUF(number)  ((rft_type)(256 + (number)))
+#define RFT_TYPE_i8       RFT_I8
+#define RFT_TYPE_q2m      RFT_GGUF(10)
+#define RFT_TYPE_q3       RFT_GGUF(11)
+#define RFT_TYPE_q4       RFT_GGUF_Q4_0
+#define RFT_TYPE_q4m      RFT_GGUF(3)
+#define RFT_TYPE_q4z      RFT_U4
+#define RFT_TYPE_q5       RFT_GGUF(6)
+#define RFT_TYPE_q5m      RFT_GGUF(7)
+#define RFT_TYPE_q6       RFT_GGUF(14)
+#define RFT_TYPE_q8       RFT_GGUF(8)
+#define RFT_TYPE_q8z      RFT_U8
+#define RFT_CODES_q2m     2, RFT__OFFSET_MINIMUM
+#define RFT_CODES_q3      3, RFT__OFFSET_NONE
+#define RFT_CODES_q4      4, RFT__OFFSET_NONE
+#define RFT_CODES_q4m     4, RFT__OFFSET_MINIMUM
+#define RFT_CODES_q4z     4, RFT__OFFSET_ZERO
+#define RFT_CODES_q5      5, RFT__OFFSET_NONE
+#define RFT_CODES_q5m     5, RFT__OFFSET_MINIMUM
+#define RFT_CODES_q6      6, RFT__OFFSET_NONE
+#define RFT_CODES_q8      8, RFT__OFFSET_NONE
+#define RFT_CODES_q8z     8, RFT__OFFSET_ZERO
 #define RFT_TEXT_(a) #a
 #define RFT_TEXT(a) RFT_TEXT_(a)
 
 #define KERNEL(op, x, w, mr, nr, kr, symbol, gamma, eta) extern const RFT_FAMILY_##op symbol;
+#define CODES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const rft__codes_family symbol;
 #include RFT_KERNELS
 #undef KERNEL
+#undef CODES
 
 static const rft__cpu_kernel kernels[] = {
 #define KERNEL(op, rx, rw, rows, columns, granule, symbol, c, eta)                                        \
     {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
      .x = RFT_TYPE_##rx, .w = RFT_TYPE_##rw, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,       \
      .gamma = c, .eta_lane = eta, .form = RFT_FORM_##op, .RFT_MEMBER_##op = &symbol},
+#define CODES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
+    {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
+     .x = RFT_TYPE_##rx, .w = RFT_TYPE_##rw, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,       \
+     .gamma = c, .eta_lane = eta, .form = RFT__FORM_CODES, .kind = {RFT_CODES_##rw}, .codes = &symbol},
 #include RFT_KERNELS
 #undef KERNEL
+#undef CODES
 };

@@ -29,11 +29,11 @@
 #define RFT_ROWS_8(F, t, p) RFT_ROWS_6(F, t, p) F(t, p, 7) F(t, p, 8)
 #define RFT_ROWS_9(F, t, p) RFT_ROWS_8(F, t, p) F(t, p, 9)
 #define RFT_ROWS_14(F, t, p) RFT_ROWS_9(F, t, p) F(t, p, 10) F(t, p, 11) F(t, p, 12) F(t, p, 13) F(t, p, 14)
+#define RFT_ROWS_16(F, t, p) RFT_ROWS_14(F, t, p) F(t, p, 15) F(t, p, 16)
 #define RFT_ROWS_20(F, t, p) \
-    RFT_ROWS_14(F, t, p) F(t, p, 15) F(t, p, 16) F(t, p, 17) F(t, p, 18) F(t, p, 19) F(t, p, 20)
-#define RFT_ROWS_28(F, t, p)                                                                     \
-    RFT_ROWS_20(F, t, p)                                                                         \
-    F(t, p, 21) F(t, p, 22) F(t, p, 23) F(t, p, 24) F(t, p, 25) F(t, p, 26) F(t, p, 27) F(t, p, 28)
+    RFT_ROWS_16(F, t, p) F(t, p, 17) F(t, p, 18) F(t, p, 19) F(t, p, 20)
+#define RFT_ROWS_24(F, t, p) RFT_ROWS_20(F, t, p) F(t, p, 21) F(t, p, 22) F(t, p, 23) F(t, p, 24)
+#define RFT_ROWS_28(F, t, p) RFT_ROWS_24(F, t, p) F(t, p, 25) F(t, p, 26) F(t, p, 27) F(t, p, 28)
 
 #define RFT_TILE_FUNCTION(type, p, r)                                                                                            \
     static void tile_##type##_##r##x##p(int64_t k, const void *x, const void *w, size_t w_stride, float *acc, bool accumulate,   \

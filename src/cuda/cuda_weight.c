@@ -80,12 +80,12 @@ static rft_status pack(rft__cuda_device *d, const rft__matrix *w, const void *so
     return from_device ? pack_on_device(d, w, source, data, stream, err) : pack_and_copy(d, w, source, data, err);
 }
 
-rft_status rft__cuda_weight_pack(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
+rft_status rft__cuda_weight_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data, void *stream,
                                  rft_error *err) {
     rft__cuda_device *const d = rft__cuda_of(device);
     rft__cuda_scope scope;
     RFT_TRY(rft__cuda_enter(d, &scope, err));
-    const rft_status status = pack(d, w, source, data, stream, err);
+    const rft_status status = pack(d, w, from->q, data, stream, err);
     rft__cuda_leave(&scope);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "cuda/cuda_device.h"
 
-rft_status rft__cuda_weight_pack(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
+rft_status rft__cuda_weight_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data, void *stream,
                                  rft_error *err);
 rft_status rft__cuda_weight_unpack(rft__device *device, const rft__matrix *w, const void *data, float *out, int64_t ld,
                                    rft_error *err);

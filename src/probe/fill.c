@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fill.c - random test data of each plain element type. Called through rooftile_analysis.h by tests, bench and tune.
+ * fill.c - random test data of each plain element type, and of GGUF blocks. Called through rooftile_analysis.h by tests, bench
+ * and tune.
  * Element i is a function of (seed, i) alone, so that a shorter fill is a prefix of a longer one.
  */
 #include "base/error.h"
+#include "format/format.h"
 #include "probe/random.h"
 #include "rooftile_analysis.h"
 
@@ -83,6 +85,56 @@ static void fill_e8m0(uint64_t seed, uint8_t *dst, int64_t count) {
     }
 }
 
+/* ---- GGUF blocks: random codes under small finite scales ---- */
+
+typedef enum scale_form { SCALE_F16, SCALE_E8M0, SCALE_UE4M3 } scale_form;
+
+typedef struct block_scales { /* where a block has its floats */
+    rft_type type;
+    scale_form form;
+    int count, at[4];
+} block_scales;
+
+#define RFT_GGUF(number) ((rft_type)(256 + (number)))
+static const block_scales block_types[] = {
+    {RFT_GGUF_Q4_0, SCALE_F16, 1, {0}},      {RFT_GGUF(3), SCALE_F16, 2, {0, 2}},
+    {RFT_GGUF(6), SCALE_F16, 1, {0}},        {RFT_GGUF(7), SCALE_F16, 2, {0, 2}},
+    {RFT_GGUF(8), SCALE_F16, 1, {0}},        {RFT_GGUF(10), SCALE_F16, 2, {80, 82}},
+    {RFT_GGUF(11), SCALE_F16, 1, {108}},     {RFT_GGUF(12), SCALE_F16, 2, {0, 2}},
+    {RFT_GGUF(13), SCALE_F16, 2, {0, 2}},    {RFT_GGUF(14), SCALE_F16, 1, {208}},
+    {RFT_GGUF(20), SCALE_F16, 1, {0}},       {RFT_GGUF(23), SCALE_F16, 1, {0}},
+    {RFT_GGUF(39), SCALE_E8M0, 1, {0}},      {RFT_GGUF(40), SCALE_UE4M3, 4, {0, 1, 2, 3}},
+};
+
+/* f16: +-2^-10 to 2^-4; e8m0: 2^-7 to 1; e4m3: 2^-3 to 2. */
+static void put_scale(uint64_t bits, scale_form form, uint8_t *p) {
+    const uint64_t low = bits & 255;
+    if (form == SCALE_F16) {
+        p[0] = (uint8_t)low;
+        p[1] = (uint8_t)((bits >> 8 & 0x80) | (20 + (bits >> 16) % 24));
+    } else {
+        *p = (uint8_t)(form == SCALE_E8M0 ? 120 + low % 8 : 32 + low % 32);
+    }
+}
+
+static bool fill_blocks(rft_type type, uint64_t seed, uint8_t *dst, int64_t count) {
+    const rft__format *const f = rft__format_find(type);
+    const block_scales *s = block_types, *const end = s + sizeof block_types / sizeof *block_types;
+    while (s < end && s->type != type) {
+        s++;
+    }
+    if (s == end || count % f->block_elements != 0) {
+        return false;
+    }
+    fill_bytes(seed, dst, count / f->block_elements * f->block_bytes);
+    for (int64_t b = 0; b < count / f->block_elements; b++, dst += f->block_bytes) {
+        for (int i = 0; i < s->count; i++) {
+            put_scale(rft__random_at(~seed, (uint64_t)(4 * b + i)), s->form, dst + s->at[i]);
+        }
+    }
+    return true;
+}
+
 rft_status rft_fill_random(rft_type type, void *dst, int64_t count, uint64_t seed, rft_error *err) {
     if (count < 0 || (dst == NULL && count > 0)) {
         RFT_FAIL(err, RFT_E_ARG, "dst = %p, count = %lld: dst must not be NULL and count not negative", dst, (long long)count);
@@ -122,6 +174,10 @@ rft_status rft_fill_random(rft_type type, void *dst, int64_t count, uint64_t see
     default:
         break;
     }
+    if (fill_blocks(type, seed, dst, count)) {
+        return RFT_OK;
+    }
     RFT_FAIL(err, (int)type >= 256 ? RFT_E_UNSUPPORTED : RFT_E_ARG,
-             "type = %d: random data is made for plain element types, not for blocks", (int)type);
+             "type = %d, count = %lld: random data is made for plain types and for whole blocks that have a decoder", (int)type,
+             (long long)count);
 }

@@ -15,6 +15,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define DEFAULT_GFLOP 10.0
 #define LEAST_SIDE    64  /* rows and columns of the smallest sample */
@@ -23,6 +24,7 @@ enum { MAX_WORKERS = 64 };
 
 typedef struct worker { /* of one thread */
     double *w_block;
+    float *w_row; /* of codes, as they are made numbers */
     rft__sums *sums; /* [lanes][RFT__VERIFY_ROWS] of one block of y */
     rft_verify_result result;
 } worker;
@@ -31,6 +33,8 @@ typedef struct verifier {
     const rft__problem *p;
     rft_linear_args *args; /* checked, strides filled in; of this program's memory once fetched */
     rft__stored x, w;
+    rft__stored_w codes; /* of a low-bit W */
+    bool low_bit, rounds_x; /* the kernel multiplies x rounded to 8 bits */
     double c, eta; /* of a product: |error| <= c * sum|x||w| + eta */
     int lanes;     /* products that an output needs: 2 with a GLU op, else 1 */
     uint64_t seed;
@@ -126,6 +130,7 @@ static void place_buffers(verifier *v, arena *a) {
     v->x_block = carve(a, k, RFT__VERIFY_ROWS * sizeof *v->x_block);
     for (int i = 0; i < v->n_workers; i++) {
         v->workers[i].w_block = carve(a, k, RFT__VERIFY_COLUMNS * sizeof(double));
+        v->workers[i].w_row = carve(a, k, sizeof(float));
         v->workers[i].sums = carve(a, (int64_t)v->lanes * RFT__VERIFY_ROWS, sizeof(rft__sums));
     }
 }
@@ -137,16 +142,40 @@ static int64_t source_column(const rft__problem *p, int64_t n, int lane) {
     return p->epi.glu_at < 0 ? n : p->w.glu == RFT__GLU_INTERLEAVED ? 2 * n + lane : n + lane * p->epi.n_out;
 }
 
-static void compute_sums(verifier *v, worker *at, const int64_t *columns, int64_t n_columns) {
+static void sum_rows(const verifier *v, const worker *at, rft__sums *sums) {
     const int64_t k = v->p->w.k;
+    for (int64_t i = 0; i < v->n_block; i++) {
+        rft__verify_sums(v->x_block + i * k, at->w_block, k, &sums[i]);
+    }
+}
+
+/* Products in 8 bits add a minimum's part apart, so that both count where they cancel in the weight. */
+static void widen_bounds(const verifier *v, const worker *at, rft__sums *sums) {
+    const int64_t k = v->p->w.k;
+    for (int64_t i = 0; i < v->n_block; i++) {
+        rft__sums wide;
+        rft__verify_sums(v->x_block + i * k, at->w_block, k, &wide);
+        memcpy(sums[i].absolute, wide.absolute, sizeof wide.absolute);
+    }
+}
+
+static void compute_sums(verifier *v, worker *at, const int64_t *columns, int64_t n_columns) {
     for (int lane = 0; lane < v->lanes; lane++) {
         int64_t source[RFT__VERIFY_COLUMNS];
         for (int64_t j = 0; j < n_columns; j++) {
             source[j] = source_column(v->p, columns[j], lane);
         }
-        rft__verify_decode_w(&v->w, v->b, source, n_columns, k, at->w_block);
-        for (int64_t i = 0; i < v->n_block; i++) {
-            rft__verify_sums(v->x_block + i * k, at->w_block, k, &at->sums[lane * RFT__VERIFY_ROWS + i]);
+        rft__sums *const sums = &at->sums[lane * RFT__VERIFY_ROWS];
+        if (!v->low_bit) {
+            rft__verify_decode_w(&v->w, v->b, source, n_columns, v->p->w.k, at->w_block);
+            sum_rows(v, at, sums);
+            continue;
+        }
+        rft__verify_decode_codes(&v->p->w, &v->codes, v->b, source, n_columns, false, at->w_row, at->w_block);
+        sum_rows(v, at, sums);
+        if (v->rounds_x) {
+            rft__verify_decode_codes(&v->p->w, &v->codes, v->b, source, n_columns, true, at->w_row, at->w_block);
+            widen_bounds(v, at, sums);
         }
     }
 }
@@ -245,6 +274,9 @@ static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_
     v->n_block = n_rows;
     if (multiplies(v->p)) {
         rft__verify_decode_x(&v->x, b, rows, n_rows, v->p->w.k, v->x_block);
+        for (int64_t i = 0; v->rounds_x && i < n_rows; i++) {
+            rft__verify_round_x(v->p->w.k, v->x_block + i * v->p->w.k);
+        }
     }
     rft__verify_sample(v->p->epi.n_out, v->count_n, v->seed + (uint64_t)(b * v->args->m + rows[0]) + 1, v->columns, v->marks);
     rft__pool_run(v->pool, v->n_workers, compare_columns, v);
@@ -310,6 +342,29 @@ static rft_status run(verifier *v, rft_ctx *ctx, rft_error *err) {
 
 rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const void *w, double max_gflop, uint64_t seed,
                       rft_verify_result *result, rft_error *err) {
+    rft_weight_src src = rft_weight_src_init();
+    src.q = w;
+    return rft_verify_source(plan, args, &src, max_gflop, seed, result, err);
+}
+
+/* Scales that the codes need to be numbers. */
+static rft_status check_scales(const rft__problem *p, const rft_weight_src *src, rft_error *err) {
+    const bool lacks_scale = p->w.scale != 0 && src->scale == NULL, lacks_zero = p->w.zero != 0 && src->zero == NULL;
+    if (!multiplies(p)) {
+        return RFT_OK;
+    }
+    if (lacks_scale || lacks_zero) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and desc.w.%s is set; rft_verify_source takes both",
+                 lacks_scale ? "scale" : "zero", lacks_scale ? "scale" : "zero");
+    }
+    return RFT_OK;
+}
+
+rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, const rft_weight_src *src, double max_gflop,
+                             uint64_t seed, rft_verify_result *result, rft_error *err) {
+    rft_weight_src own;
+    RFT_TRY(rft__sized_read(&own, sizeof own, src, "src", err));
+    const void *const w = own.q;
     rft__call call;
     RFT_TRY(rft__call_make(&call, plan, args, err));
     RFT_TRY(rft__sized_check(result, "result", err));
@@ -322,11 +377,15 @@ rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args, const v
     verifier v = {.p = p,
                   .args = &call.args,
                   .w = stored_w(p, &call.args, w != NULL || !p->w_dynamic ? w : call.args.w),
+                  .codes = {w, own.scale, own.zero},
+                  .low_bit = rft__matrix_is_low_bit(&p->w),
+                  .rounds_x = info.error_x > 0.0,
                   .c = info.error_c,
                   .eta = info.error_eta,
                   .lanes = p->epi.glu_at >= 0 ? 2 : 1,
                   .seed = seed};
     if (!call.nothing) {
+        RFT_TRY(check_scales(p, &own, err));
         RFT_TRY(check_operands(&v, err));
         choose_counts(&v, max_gflop > 0.0 ? max_gflop : DEFAULT_GFLOP);
         RFT_TRY(run(&v, plan->ctx, err));

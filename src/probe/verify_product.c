@@ -6,6 +6,7 @@
 
 #include "format/decode/decode_scalar.h"
 
+#include <math.h>
 #include <string.h>
 
 double rft__stored_at(rft_type type, const void *data, int64_t i) {
@@ -34,6 +35,37 @@ void rft__verify_decode_w(const rft__stored *w, int64_t b, const int64_t *column
         for (int64_t j = 0; j < k; j++) {
             out[j * RFT__VERIFY_COLUMNS + i] = rft__stored_at(w->type, w->data, row + j * w->k_stride);
         }
+    }
+}
+
+void rft__verify_decode_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, const int64_t *columns, int64_t n,
+                              bool magnitude, float *row, double *out) {
+    memset(out, 0, (size_t)w->k * RFT__VERIFY_COLUMNS * sizeof *out);
+    for (int64_t i = 0; i < n; i++) {
+        rft__stored_row(w, from, w->batch == 1 ? 0 : b, columns[i], magnitude, row);
+        for (int64_t j = 0; j < w->k; j++) {
+            out[j * RFT__VERIFY_COLUMNS + i] = (double)row[j];
+        }
+    }
+}
+
+static void round_group(int64_t n, float *x) {
+    float largest = 0.0f;
+    bool finite = true;
+    for (int64_t i = 0; i < n; i++) {
+        finite = finite && isfinite(x[i]);
+        largest = fmaxf(largest, fabsf(x[i]));
+    }
+    const float inverse = 127.0f / largest, scale = largest / 127.0f;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = !finite ? NAN : largest < 0x1p-110f ? 0.0f : scale * nearbyintf(x[i] * inverse);
+    }
+}
+
+void rft__verify_round_x(int64_t k, float *x) {
+    enum { GROUP = 32 };
+    for (int64_t i = 0; i < k; i += GROUP) {
+        round_group(k - i < GROUP ? k - i : GROUP, x + i);
     }
 }
 

@@ -6,7 +6,7 @@
 #ifndef RFT_PROBE_VERIFY_PRODUCT_H
 #define RFT_PROBE_VERIFY_PRODUCT_H
 
-#include "rooftile.h"
+#include "problem/stored.h"
 
 enum { RFT__VERIFY_ROWS = 32, RFT__VERIFY_COLUMNS = 8 };
 
@@ -26,6 +26,11 @@ double rft__stored_at(rft_type type, const void *data, int64_t i);
 void rft__verify_decode_x(const rft__stored *x, int64_t b, const int64_t *rows, int64_t n, int64_t k, float *out);
 /* n columns of the product (rows of W) side by side: [k][RFT__VERIFY_COLUMNS], missing ones zero. */
 void rft__verify_decode_w(const rft__stored *w, int64_t b, const int64_t *columns, int64_t n, int64_t k, double *out);
+/* The same of a low-bit W; row: k floats to work in. magnitude: see stored.h. */
+void rft__verify_decode_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, const int64_t *columns, int64_t n,
+                              bool magnitude, float *row, double *out);
+/* What a kernel that multiplies in 8 bits makes of a row of x: groups of 32, each with its largest |x| / 127 as scale. */
+void rft__verify_round_x(int64_t k, float *x);
 void rft__verify_sums(const float *x, const double *w, int64_t k, rft__sums *sums);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "problem/problem.h"
+#include "problem/stored.h"
 #include "rooftile_analysis.h"
 
 typedef struct rft__device rft__device;   /* one context's share of a device: threads, caches, chosen rates */
@@ -68,7 +68,7 @@ typedef struct rft__backend {
 
     uint64_t (*weight_layout)(const rft__matrix *w);            /* of the packed form; 0: this W cannot be packed */
     rft_status (*weight_bytes)(const rft__matrix *w, size_t *bytes, rft_error *err); /* of the packed data behind the header */
-    rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const void *source, void *data, void *stream,
+    rft_status (*weight_pack)(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data, void *stream,
                               rft_error *err);
     rft_status (*weight_unpack)(rft__device *device, const rft__matrix *w, const void *data, float *out, int64_t ld,
                                 rft_error *err); /* out: host memory */

@@ -4,11 +4,12 @@
  * Invariant: every field of rft__problem that a backend may look at is in the key, padding is not.
  */
 #include "base/hash.h"
+#include "format/format.h"
 #include "problem/backend.h"
 
 #include <string.h>
 
-enum { PROBLEM_FIELDS = 20, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
+enum { PROBLEM_FIELDS = 24, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
 
 typedef struct key {
     int64_t word[KEY_WORDS];
@@ -26,6 +27,10 @@ static void put_float(key *k, float value) {
 
 static void put_matrix(key *k, const rft__matrix *w) {
     put(k, w->elem);
+    put(k, w->scale);
+    put(k, w->zero);
+    put(k, w->group_n);
+    put(k, w->group_k);
     put(k, w->order);
     put(k, w->glu);
     put(k, w->view);
@@ -91,17 +96,21 @@ static void add_rows(rft__text *t, const rft__problem *p) {
 /* What most layers lack is only said where it is there. */
 static void add_extras(rft__text *t, const rft__problem *p) {
     static const char *const glu[] = {"", " glu=halves", " glu=interleaved"};
-    static const char *const compute[] = {"", " compute=f32", " compute=tf32", " compute=16"};
+    static const char *const compute[] = {"", " compute=f32", " compute=tf32", " compute=16", " compute=i8"};
     if (p->batch != 1) {
         rft__text_add(t, " batch=%lld", (long long)p->batch);
     }
     if (p->w.batch != p->batch) {
         rft__text_add(t, " w.batch=%lld", (long long)p->w.batch);
     }
+    if (p->w.scale != 0) {
+        rft__text_add(t, " scale=%s/%lldx%lld%s", rft__type_name(p->w.scale), (long long)p->w.group_n, (long long)p->w.group_k,
+                      p->w.zero != 0 ? " zero" : "");
+    }
     if (p->alpha == 0.0f) {
         rft__text_add(t, " alpha=0");
     }
-    rft__text_add(t, "%s%s%s%s%s", glu[p->w.glu], p->compute <= RFT_COMPUTE_16 ? compute[p->compute] : "",
+    rft__text_add(t, "%s%s%s%s%s", glu[p->w.glu], p->compute <= RFT_COMPUTE_I8 ? compute[p->compute] : "",
                   p->w.view ? " view" : "", p->w_dynamic ? " dynamic" : "", p->batch_invariant ? " batch-invariant" : "");
 }
 
@@ -111,7 +120,7 @@ size_t rft__problem_text(const rft__problem *p, char *buf, size_t cap) {
     rft__text t = {buf, cap, 0};
     add_rows(&t, p);
     rft__text_add(&t, " n=%lld k=%lld x=%s w=%s y=%s layout=%s epi=%s", (long long)p->w.n, (long long)p->w.k,
-                  rft__type_name(p->x), rft__type_name(p->w.elem), rft__type_name(p->y), layout_name(p), epi);
+                  rft__type_name(p->x), rft__format_name(p->w.elem), rft__type_name(p->y), layout_name(p), epi);
     add_extras(&t, p);
     return t.length;
 }

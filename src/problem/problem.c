@@ -6,12 +6,22 @@
 
 #include "base/alloc.h"
 #include "base/sized.h"
+#include "format/format.h"
+#include "format/quant.h"
 
 #include <string.h>
 
 double rft__matrix_bytes(const rft__matrix *w) {
-    return (double)w->n * (double)w->k * (double)w->batch * (double)rft__type_size(w->elem);
+    const rft__format *const f = rft__format_find(w->elem);
+    double bytes = (double)w->n * (double)w->k * (double)w->batch * (double)f->block_bytes / (double)f->block_elements;
+    if (w->scale != 0 && w->n > 0 && w->k > 0) {
+        const double groups = (double)rft__ceil_div(w->n, w->group_n) * (double)rft__ceil_div(w->k, w->group_k);
+        bytes += groups * (double)w->batch * (double)(rft__type_size(w->scale) + rft__type_size(w->zero));
+    }
+    return bytes;
 }
+
+bool rft__matrix_is_low_bit(const rft__matrix *w) { return rft__quant_find(w->elem) != NULL; }
 
 static rft_status check_shape(const rft_weight_desc *d, const char *which, rft_error *err) {
     if (d->n < 0 || d->k < 0 || d->batch < 0 || d->ld < 0 || d->batch_stride < 0) {
@@ -43,19 +53,76 @@ static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_e
     return RFT_OK;
 }
 
-static rft_status check_type(const rft_weight_desc *d, const char *which, rft_error *err) {
-    if (rft__type_name(d->elem)[0] == '?' && (int)d->elem < RFT_GGUF_Q4_0 - 2) {
-        RFT_FAIL(err, RFT_E_ARG, "%s.elem = %d is not an rft_type", which, (int)d->elem);
-    }
-    if (!rft__type_is_float(d->elem)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s.elem = %d (%s): weights here are f32, bf16 or f16", which, (int)d->elem,
-                 rft__type_name(d->elem));
-    }
+/* Blocks carry their own scales. */
+static rft_status check_no_scales(const rft_weight_desc *d, const char *which, rft_error *err) {
     if (d->scale != 0 || d->zero != 0 || d->group_n != 0 || d->group_k != 0) {
         RFT_FAIL(err, RFT_E_ARG, "%s: scale, zero, group_n and group_k must be 0 for elem %s, which has no scales", which,
-                 rft__type_name(d->elem));
+                 rft__format_name(d->elem));
     }
     return RFT_OK;
+}
+
+static rft_status check_scale_types(const rft_weight_desc *d, const char *which, rft_error *err) {
+    const bool shared = d->elem == RFT_E2M1 && d->scale == RFT_E8M0;
+    if (!rft__type_is_float(d->scale) && !shared) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.scale = %d (%s): scales of elem %s are f32, f16 or bf16%s", which, (int)d->scale,
+                 rft__format_name(d->scale), rft__format_name(d->elem), d->elem == RFT_E2M1 ? ", or e8m0" : "");
+    }
+    const bool is_signed = d->elem == RFT_I8 || d->elem == RFT_I4;
+    const rft_type zero = d->elem == RFT_E2M1 ? (rft_type)0 : is_signed ? RFT_I8 : RFT_U8;
+    if (d->zero != 0 && d->zero != zero) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.zero = %d (%s): zero points of elem %s are %s", which, (int)d->zero,
+                 rft__format_name(d->zero), rft__format_name(d->elem), zero != 0 ? rft__format_name(zero) : "0, it has none");
+    }
+    return RFT_OK;
+}
+
+static rft_status check_groups(const rft_weight_desc *d, const char *which, rft_error *err) {
+    enum { GRANULE = 8 };
+    if (d->group_n < 0 || d->group_k < 0) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.group_n = %lld, group_k = %lld: neither may be negative", which, (long long)d->group_n,
+                 (long long)d->group_k);
+    }
+    if (d->group_k % GRANULE != 0 && d->group_k < d->k) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.group_k = %lld is not a multiple of %d and less than k = %lld", which, (long long)d->group_k,
+                 GRANULE, (long long)d->k);
+    }
+    return RFT_OK;
+}
+
+/* Codes lie along k, in whole blocks, two of four bits a byte; row after row. */
+static rft_status check_codes(const rft_weight_desc *d, const char *which, rft_error *err) {
+    const rft__format *const f = rft__format_find(d->elem);
+    const bool plain = rft__quant_find(d->elem)->group == 0;
+    const int64_t whole = f->block_elements;
+    if (d->order != RFT_K_CONTIGUOUS || (d->flags & RFT_WEIGHT_VIEW) != 0) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s: elem %s must be K-contiguous and packed; order = %d, flags = 0x%x", which, f->name,
+                 (int)d->order, d->flags);
+    }
+    if ((!plain && d->k % whole != 0) || d->ld % whole != 0 || d->batch_stride % whole != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "%s: k = %lld, ld = %lld, batch_stride = %lld: not all are multiples of %lld, the block of %s",
+                 which, (long long)d->k, (long long)d->ld, (long long)d->batch_stride, (long long)whole, f->name);
+    }
+    if (!plain) {
+        return check_no_scales(d, which, err);
+    }
+    RFT_TRY(check_scale_types(d, which, err));
+    return check_groups(d, which, err);
+}
+
+static rft_status check_type(const rft_weight_desc *d, const char *which, rft_error *err) {
+    if (rft__format_find(d->elem) == NULL && (int)d->elem < RFT_GGUF_Q4_0 - 2) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.elem = %d is not an rft_type", which, (int)d->elem);
+    }
+    if (rft__type_is_float(d->elem)) {
+        return check_no_scales(d, which, err);
+    }
+    if (rft__quant_find(d->elem) == NULL) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED,
+                 "%s.elem = %d (%s): weights here are f32, bf16, f16, i8, u8, i4, u4, e2m1 or GGUF blocks", which,
+                 (int)d->elem, rft__format_name(d->elem));
+    }
+    return check_codes(d, which, err);
 }
 
 /* The span of one operand in bytes must fit in int64 so that no later offset can overflow. */
@@ -73,13 +140,24 @@ static rft_status check_span(const rft__matrix *w, const char *which, rft_error 
     return RFT_OK;
 }
 
+/* Of scales that lie apart: at least 1 and at most the extent, unless that is 0. */
+static int64_t group_of(const rft_weight_desc *d, int64_t group, int64_t extent) {
+    const int64_t all = rft__max(1, extent);
+    return d->scale == 0 ? 0 : group == 0 ? all : rft__min(group, all);
+}
+
 rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char *which, rft_error *err) {
     RFT_TRY(check_shape(d, which, err));
     RFT_TRY(check_flags(d, which, err));
     RFT_TRY(check_type(d, which, err));
     const bool k_contiguous = d->order == RFT_K_CONTIGUOUS;
-    const int64_t ld = d->ld != 0 ? d->ld : rft__max(1, k_contiguous ? d->k : d->n);
+    const int64_t whole = rft__format_find(d->elem)->block_elements, row = rft__max(1, k_contiguous ? d->k : d->n);
+    const int64_t ld = d->ld != 0 ? d->ld : d->k < INT64_MAX - whole ? rft__round_up(row, whole) : row;
     *w = (rft__matrix){.elem = d->elem,
+                       .scale = d->scale,
+                       .zero = d->zero,
+                       .group_n = group_of(d, d->group_n, d->n),
+                       .group_k = group_of(d, d->group_k, d->k),
                        .order = d->order,
                        .glu = d->flags & RFT_WEIGHT_GLU_HALVES        ? RFT__GLU_HALVES
                               : d->flags & RFT_WEIGHT_GLU_INTERLEAVED ? RFT__GLU_INTERLEAVED
@@ -155,8 +233,9 @@ static rft_status check_enums(const rft_linear_desc *d, rft_error *err) {
     if ((int)d->compute < RFT_COMPUTE_AUTO || d->compute > RFT_COMPUTE_FP8_FAST) {
         RFT_FAIL(err, RFT_E_ARG, "desc.compute = %d is not an rft_compute", (int)d->compute);
     }
-    if (d->compute > RFT_COMPUTE_16) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = %d: kernels here multiply in f32, tf32 or 16 bits (AUTO, F32, TF32, 16)",
+    if (d->compute > RFT_COMPUTE_I8) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED,
+                 "desc.compute = %d: kernels here multiply in f32, tf32, 16 or 8 bits (AUTO, F32, TF32, 16, I8)",
                  (int)d->compute);
     }
     if (d->n_epi > 0 && d->epi == NULL) {
@@ -192,6 +271,14 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_erro
                         .compute = d->compute};
     RFT_TRY(rft__matrix_make(&p->w, &d->w, "desc.w", err));
     p->w.view = p->w.view && !p->w_dynamic;
+    if (p->w_dynamic && rft__matrix_is_low_bit(&p->w)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.flags has RFT_W_DYNAMIC, and desc.w.elem = %s must be packed",
+                 rft__format_name(p->w.elem));
+    }
+    if (p->compute == RFT_COMPUTE_I8 && !rft__matrix_is_low_bit(&p->w)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.compute = RFT_COMPUTE_I8: desc.w.elem = %s has no codes to multiply in 8 bits",
+                 rft__format_name(p->w.elem));
+    }
     p->batch = d->batch != 0 ? d->batch : p->w.batch;
     if (p->w.batch != p->batch && p->w.batch != 1) {
         RFT_FAIL(err, RFT_E_ARG, "desc.batch = %lld differs from desc.w.batch = %lld, which may only be 1 or the same",

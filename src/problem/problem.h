@@ -15,6 +15,8 @@ typedef enum rft__glu { RFT__GLU_NONE, RFT__GLU_HALVES, RFT__GLU_INTERLEAVED } r
  * b * batch_stride + n * n_stride + k * k_stride elements; one of the two strides is 1. */
 typedef struct rft__matrix {
     rft_type elem;
+    rft_type scale, zero;    /* of scales that lie apart, [batch][ceil(n / group_n)][ceil(k / group_k)]; 0: there are none */
+    int64_t group_n, group_k; /* of these: 1..n and 1..k, else 0 */
     rft_order order;
     rft__glu glu;
     bool view;
@@ -23,8 +25,10 @@ typedef struct rft__matrix {
 
 /* Checks a weight descriptor (which: the argument's name in messages) and fills in defaults. */
 rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *desc, const char *which, rft_error *err);
-/* Storage bytes of one matrix element-exactly: n * k * batch * size. */
+/* Storage bytes of all elements, their scales and zero points. */
 double rft__matrix_bytes(const rft__matrix *w);
+/* Whether W is of codes with scales (format/quant.h), not of floats. */
+bool rft__matrix_is_low_bit(const rft__matrix *w);
 
 typedef struct rft__problem {
     rft__matrix w;

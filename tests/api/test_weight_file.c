@@ -180,8 +180,11 @@ static void test_each_field_is_checked(void **state) {
     forged(52, 3, 4, "glu = 3");
     forged(56, 1, 8, "data_bytes = 1");
     forged(56, UINT64_MAX, 8, "data_bytes = 18446744073709551615");
-    forged(64, 1, 8, "reserved[0]");
-    forged(112, 1, 8, "reserved[6]");
+    forged(64, 1, 4, "scale");
+    forged(68, 7, 4, "zero");
+    forged(80, 32, 8, "group_k");
+    forged(88, 1, 8, "reserved[0]");
+    forged(112, 1, 8, "reserved[3]");
 }
 
 static void test_odd_glu_header(void **state) {

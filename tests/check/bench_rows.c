@@ -21,7 +21,7 @@ typedef struct bench {
     rft_error err;
 } bench;
 
-static int64_t type_bytes(rft_type type) { return type == RFT_F32 ? 4 : 2; }
+static int64_t row_bytes(rft_type type) { return (int64_t)rft_type_bytes(type, DEPTH); }
 
 static void *allocate(int64_t bytes) { return aligned_alloc(ALIGN, ((size_t)bytes / ALIGN + 1) * ALIGN); }
 
@@ -39,18 +39,23 @@ static bool open_context(bench *b, const rft_kernel_info *row, int64_t *l2) {
 
 static void describe(bench *b, const rft_kernel_info *row, int64_t l2) {
     b->desc = rft_linear_desc_init();
-    b->desc.x = row->x;
+    b->desc.x = row->x == RFT_I8 ? RFT_F32 : row->x;
+    b->desc.compute = row->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
     b->desc.y = RFT_F32;
     b->desc.w.elem = row->w;
     b->desc.w.k = DEPTH;
-    b->desc.w.n = (l2 / 2 / DEPTH / type_bytes(row->w) + row->nr - 1) / row->nr * row->nr;
+    b->desc.w.n = (l2 / 2 / row_bytes(row->w) + row->nr - 1) / row->nr * row->nr;
+    if (row->w == RFT_U4 || row->w == RFT_U8) { /* rows of codes with zero points */
+        b->desc.w.scale = RFT_F32;
+        b->desc.w.zero = RFT_U8;
+    }
     b->desc.m_min = b->desc.m_max = (int64_t)TILES * row->mr;
 }
 
 static bool make_operands(bench *b, uint64_t seed) {
     const int64_t m = b->desc.m_max, n = b->desc.w.n;
-    b->x = allocate(m * DEPTH * type_bytes(b->desc.x));
-    b->w = allocate(n * DEPTH * type_bytes(b->desc.w.elem));
+    b->x = allocate(m * row_bytes(b->desc.x));
+    b->w = allocate(n * row_bytes(b->desc.w.elem));
     b->y = allocate(m * n * 4);
     return b->x != NULL && b->w != NULL && b->y != NULL && rft_fill_random(b->desc.x, b->x, m * DEPTH, seed, &b->err) == RFT_OK &&
            rft_fill_random(b->desc.w.elem, b->w, n * DEPTH, seed + 1, &b->err) == RFT_OK;
@@ -60,7 +65,11 @@ static bool make_plan(bench *b, const char *kernel) {
     rft_plan_info info = rft_plan_info_init();
     rft_weight_src src = rft_weight_src_init();
     size_t bytes = 0;
+    static const float one_scale = 0.5f;
+    static const unsigned char one_zero = 8;
     src.q = b->w;
+    src.scale = b->desc.w.scale != 0 ? &one_scale : NULL;
+    src.zero = b->desc.w.zero != 0 ? &one_zero : NULL;
     if (rft_plan_create_forced(b->ctx, &b->desc, kernel, &b->plan, &b->err) != RFT_OK ||
         rft_plan_get_info(b->plan, b->desc.m_max, &info) != RFT_OK ||
         rft_weight_bytes(b->ctx, &b->desc.w, &bytes, &b->err) != RFT_OK) {

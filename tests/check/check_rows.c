@@ -5,6 +5,8 @@
  */
 #include "check_rows.h"
 
+#include "cli/check_formats.h"
+
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -78,10 +80,21 @@ static bool in_place(const rft_kernel_info *row, rft_order *w_order) {
     return columns || (row != NULL && strncmp(row->name, "dot_", 4) == 0);
 }
 
+/* A row of codes takes formats that have them; what is chosen freely takes any now and then. */
+static void draw_codes(const rft_kernel_info *row, uint64_t bits, check_problem *p) {
+    const rft_type w = row != NULL ? check_code_format(row, bits) : bits % 4 == 0 ? check_any_format(bits / 8) : (rft_type)0;
+    if (w != 0) {
+        p->w = w;
+        p->compute = row == NULL ? (bits / 4 % 2 == 0 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO)
+                                 : row->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
+    }
+    check_low_bit(p);
+}
+
 /* Types and orders that the row serves. */
 static void draw_operands(const row_session *s, const rft_kernel_info *row, check_problem *p) {
     uint64_t bits = draw(~s->seed, (uint64_t)s->count);
-    const bool dot = row != NULL && row->x != RFT_F32, any_w = row == NULL || (!dot && row->w == RFT_F32);
+    const bool dot = row != NULL && row->x == RFT_BF16, any_w = row == NULL || (!dot && row->w == RFT_F32);
     p->x = dot ? row->x : types[roll(&bits, COUNT(types))];
     p->w = any_w ? types[roll(&bits, COUNT(types))] : row->w;
     p->y = types[roll(&bits, COUNT(types))];
@@ -99,6 +112,7 @@ static void draw_operands(const row_session *s, const rft_kernel_info *row, chec
     }
     p->batch = roll(&bits, 6) == 0 ? 3 : 1;
     p->threads = roll(&bits, 3) == 0 ? 3 : 1;
+    draw_codes(row, draw(s->seed ^ 0xc0de5, (uint64_t)s->count), p);
 }
 
 /* nr: of the row. Every m round the heights of tiles, every n round the widths of strips, every k round K granules. */
@@ -143,6 +157,7 @@ static void check_ways(row_session *s, const rft_kernel_info *row, const char *i
                            .batch = i % 7 == 0 ? 2 : 1,
                            .threads = i % 2 == 0 ? 1 : 3};
         set_way(i, &p);
+        draw_codes(row, draw(s->seed ^ 0x3a75, i), &p);
         run_problem(s, &p, tally);
     }
 }

@@ -120,7 +120,8 @@ static void test_refusals(void **state) {
     REFUSED(RFT_E_ARG, "desc.x_order = 7", x_order = (rft_order)7);
     REFUSED(RFT_E_ARG, "desc.compute = 99", compute = (rft_compute)99);
     REFUSED(RFT_E_ARG, "desc.compute = -1", compute = (rft_compute)-1);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.compute = 4", compute = RFT_COMPUTE_I8);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.compute = RFT_COMPUTE_I8", compute = RFT_COMPUTE_I8);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.compute = 5", compute = RFT_COMPUTE_FP8);
     REFUSED(RFT_E_UNSUPPORTED, "desc.n_group = 8", n_group = 8);
     REFUSED(RFT_E_ARG, "desc.n_group = -8", n_group = -8);
     REFUSED(RFT_E_UNSUPPORTED, "desc.x_group_k = 128", x_group_k = 128);
@@ -141,7 +142,8 @@ static void test_weight_refusals(void **state) {
     REFUSED(RFT_E_ARG, "desc.w.order = 2", w.order = (rft_order)2);
     REFUSED(RFT_E_ARG, "desc.w.elem = 99", w.elem = (rft_type)99);
     REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 12 (nf4)", w.elem = RFT_NF4);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 258", w.elem = RFT_GGUF_Q4_0);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 272", w.elem = (rft_type)(256 + 16));
+    REFUSED(RFT_E_ARG, "multiples of 32, the block of q4_0", w.elem = RFT_GGUF_Q4_0);
     REFUSED(RFT_E_ARG, "scale", w.scale = RFT_F32);
     REFUSED(RFT_E_ARG, "group_k", w.group_k = 32);
     REFUSED(RFT_E_ARG, "desc.w.flags = 0x100", w.flags = 0x100);

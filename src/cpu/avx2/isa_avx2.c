@@ -18,5 +18,7 @@ const rft__isa rft__isa_avx2 = {
     {.to_f32 = {[RFT_F32] = rft__pack_f32_avx2, [RFT_F16] = rft__pack_f16_avx2, [RFT_BF16] = rft__pack_bf16_avx2},
      .to_same = {[RFT_F32] = rft__pack_f32_avx2, [RFT_F16] = rft__pack_same_f16_avx2, [RFT_BF16] = rft__pack_same_bf16_avx2},
      .decode = {[RFT_F16] = rft__decode_f16_avx2, [RFT_BF16] = rft__decode_bf16_avx2},
+     .widen = rft__widen_avx2,
+     .quantise = rft__quantise_avx2,
      .epilogue = rft__epi_tile_avx2},
 };

@@ -11,4 +11,8 @@ rft__pack_fn rft__pack_f32_avx2, rft__pack_f16_avx2, rft__pack_bf16_avx2; /* to 
 rft__pack_fn rft__pack_same_f16_avx2, rft__pack_same_bf16_avx2;           /* kept; bf16 in pairs */
 rft__decode_fn rft__decode_f16_avx2, rft__decode_bf16_avx2;
 
+/* Of codes_avx2.c and codes8_avx2.c. */
+rft__widen_fn rft__widen_avx2;
+rft__quantise_fn rft__quantise_avx2;
+
 #endif

@@ -18,5 +18,7 @@ const rft__isa rft__isa_avx512 = {
     {.to_f32 = {[RFT_F32] = rft__pack_f32_avx512, [RFT_F16] = rft__pack_f16_avx512, [RFT_BF16] = rft__pack_bf16_avx512},
      .to_same = {[RFT_F32] = rft__pack_f32_avx512, [RFT_BF16] = rft__pack_same_bf16_avx512},
      .decode = {[RFT_F16] = rft__decode_f16_avx512, [RFT_BF16] = rft__decode_bf16_avx512},
+     .widen = rft__widen_avx512,
+     .quantise = rft__quantise_avx512,
      .epilogue = rft__epi_tile_avx512},
 };

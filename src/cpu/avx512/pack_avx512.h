@@ -10,4 +10,8 @@
 rft__pack_fn rft__pack_f32_avx512, rft__pack_f16_avx512, rft__pack_bf16_avx512, rft__pack_same_bf16_avx512;
 rft__decode_fn rft__decode_f16_avx512, rft__decode_bf16_avx512;
 
+/* Of codes_avx512.c and codes8_avx512.c. */
+rft__widen_fn rft__widen_avx512;
+rft__quantise_fn rft__quantise_avx512;
+
 #endif

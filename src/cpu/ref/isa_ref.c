@@ -18,5 +18,7 @@ const rft__isa rft__isa_ref = {
     {.to_f32 = {[RFT_F32] = rft__pack_f32_ref, [RFT_F16] = rft__pack_f16_ref, [RFT_BF16] = rft__pack_bf16_ref},
      .to_same = {[RFT_F32] = rft__pack_f32_ref, [RFT_F16] = rft__pack_same_f16_ref, [RFT_BF16] = rft__pack_same_bf16_ref},
      .decode = {[RFT_F32] = rft__decode_f32_ref, [RFT_F16] = rft__decode_f16_ref, [RFT_BF16] = rft__decode_bf16_ref},
+     .widen = rft__widen_ref,
+     .quantise = rft__quantise_ref,
      .epilogue = rft__epi_tile_ref},
 };

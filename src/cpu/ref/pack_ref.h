@@ -11,4 +11,8 @@ rft__pack_fn rft__pack_f32_ref, rft__pack_f16_ref, rft__pack_bf16_ref;  /* to f3
 rft__pack_fn rft__pack_same_f16_ref, rft__pack_same_bf16_ref;           /* kept; bf16 in pairs */
 rft__decode_fn rft__decode_f32_ref, rft__decode_f16_ref, rft__decode_bf16_ref;
 
+/* Of codes_ref.c and codes8_ref.c. */
+rft__widen_fn rft__widen_ref;
+rft__quantise_fn rft__quantise_ref;
+
 #endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_formats.c - see check_formats.h.
+ */
+#include "check_formats.h"
+
+#include <string.h>
+
+#define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
+#define GGUF(number) ((rft_type)(256 + (number)))
+
+/* Formats that kernels of codes read, by the name of the codes. */
+static const struct {
+    const char *codes;
+    rft_type w[8];
+} code_formats[] = {
+    {"_q2m_", {GGUF(10)}},
+    {"_q3_", {GGUF(11)}},
+    {"_q4_", {RFT_GGUF_Q4_0, GGUF(20), GGUF(23), GGUF(39), GGUF(40), RFT_I4, RFT_E2M1, RFT_U4}},
+    {"_q4m_", {GGUF(3), GGUF(12)}},
+    {"_q4z_", {RFT_I4, RFT_U4}},
+    {"_q5_", {GGUF(6)}},
+    {"_q5m_", {GGUF(7), GGUF(13)}},
+    {"_q6_", {GGUF(14)}},
+    {"_q8_", {GGUF(8), RFT_I8, RFT_U8}},
+    {"_q8z_", {RFT_I8, RFT_U8}},
+};
+
+rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn) {
+    for (size_t i = 0; kernel && i < COUNT(code_formats); i++) {
+        if (!strstr(kernel->name, code_formats[i].codes))
+            continue;
+        size_t n = 0;
+        while (n < COUNT(code_formats[i].w) && code_formats[i].w[n])
+            n++;
+        return code_formats[i].w[drawn % n];
+    }
+    return (rft_type)0;
+}
+
+rft_type check_any_format(uint64_t drawn) {
+    const rft_type *w = code_formats[drawn % COUNT(code_formats)].w;
+    rft_type chosen = w[drawn / COUNT(code_formats) % COUNT(code_formats[0].w)];
+    return chosen ? chosen : w[0];
+}
+
+void check_low_bit(check_problem *p) {
+    if (!cli_low_bit(p->w))
+        return;
+    p->w_order = RFT_K_CONTIGUOUS;
+    p->dynamic = p->view = false;
+    if ((int)p->w >= 256)
+        p->k = (p->k + cli_block(p->w) - 1) / cli_block(p->w) * cli_block(p->w);
+}

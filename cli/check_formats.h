@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * check_formats.h - the low-bit weights that prove a kernel of codes. The grids of rooftile check and of tests/check draw them.
+ */
+#ifndef CHECK_FORMATS_H
+#define CHECK_FORMATS_H
+
+#include "check_core.h"
+
+/* A format that a kernel of codes reads (0: it is none), and one of any codes. */
+rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn);
+rft_type check_any_format(uint64_t drawn);
+/* What a low-bit w asks of the rest of the problem: k in whole blocks, packed, K-contiguous. */
+void check_low_bit(check_problem *p);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * codes_body.h - kernels of panels of codes in f32; text for the codes_<isa>.c of the ISA folders, behind what
+ * codes_panel_body.h asks.
+ *
+ *     codes -> value, by table or as a float's low bits -> * scale (+ minimum): the stored weight to the bit -> FMA, one chain
+ *
+ * A panel's codes are made weights once for all rows of a tile. The chain is that of f32 panels, so the bits are those of the
+ * same weights stored as f32.
+ */
+#ifndef RFT_CPU_CODES_BODY_H
+#define RFT_CPU_CODES_BODY_H
+
+#include "cpu/codes_panel_body.h"
+
+/* ---- a panel of weights ---- */
+
+RFT_INLINE void widen_block(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, const scales *s,
+                            int64_t b, int64_t k, float *dst) {
+    const table t = table_load(p->lut);
+    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias);
+    RFT_UNROLL
+    for (int v = 0; v < RFT__BLOCK / RFT__SLICE; v++) {
+        const int64_t at = ((b * (RFT__BLOCK / RFT__SLICE) + v) >> p->step_shift) * RFT__COLUMNS;
+        const vec scale = vec_load(s->scale + at), shift = offset != RFT__OFFSET_NONE ? vec_load(s->offset + at) : bias;
+        RFT_UNROLL
+        for (int i = 0; i < RFT__SLICE; i++) {
+            const int64_t each = v * RFT__SLICE + i;
+            if (each < k) {
+                vec_store(dst + each * RFT__COLUMNS, weight(offset, value(bits, block, t, bias, v, i), scale, shift));
+            }
+        }
+    }
+}
+
+/* F(bits, offset) of every pair that a format has. */
+#define CODES_KINDS(F)                                                                                                 \
+    F(2, RFT__OFFSET_MINIMUM) F(3, RFT__OFFSET_NONE) F(4, RFT__OFFSET_NONE) F(4, RFT__OFFSET_MINIMUM)                  \
+    F(4, RFT__OFFSET_ZERO) F(5, RFT__OFFSET_NONE) F(5, RFT__OFFSET_MINIMUM) F(6, RFT__OFFSET_NONE)                     \
+    F(8, RFT__OFFSET_NONE) F(8, RFT__OFFSET_ZERO)
+
+/* A block of which k codes count. */
+static __attribute__((noinline)) void widen_any(const rft__packing *p, const char *block, const scales *s, int64_t b, int64_t k,
+                                                float *dst) {
+#define CODES_WIDEN(n, kind)                            \
+    if (p->bits == n && p->offset == kind) {            \
+        widen_block(n, kind, p, block, s, b, k, dst);   \
+    }
+    CODES_KINDS(CODES_WIDEN)
+#undef CODES_WIDEN
+}
+
+static void widen(const rft__packing *p, const char *w, int64_t k, float *dst) {
+    scales s;
+    for (; k > 0; k -= RFT__CHUNK) {
+        const int64_t chunk = rft__min(k, RFT__CHUNK);
+        expand(p, w, chunk, &s);
+        const char *codes = w + rft__packing_head_bytes(p, chunk);
+        for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, codes += rft__packing_block_bytes(p)) {
+            widen_any(p, codes, &s, b, rft__min(RFT__BLOCK, chunk - b * RFT__BLOCK), dst);
+            dst += RFT__BLOCK * RFT__COLUMNS;
+        }
+        w = codes;
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Eight k of all panels, each weight made once for all rows. */
+RFT_INLINE void codes_slice(int bits, rft__offset_kind offset, int rows, int panels, int v, const float *x, const char *block,
+                            size_t w_stride, table t, vec bias, const scales *s, int64_t at,
+                            vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
+    vec scale[RFT__MAX_PANELS], shift[RFT__MAX_PANELS];
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        scale[p] = vec_load(s[p].scale + at);
+        shift[p] = offset != RFT__OFFSET_NONE ? vec_load(s[p].offset + at) : bias;
+    }
+    RFT_UNROLL
+    for (int i = 0; i < RFT__SLICE; i++) {
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            const vec wk = weight(offset, value(bits, block + (size_t)p * w_stride, t, bias, v, i), scale[p], shift[p]);
+            RFT_UNROLL
+            for (int r = 0; r < rows; r++) {
+                c[r][p] = vec_fma(vec_set(x[i * rows + r]), wk, c[r][p]);
+            }
+        }
+    }
+}
+
+/* Fewer than 32 k at the end. */
+RFT_INLINE void codes_rest(int rows, int panels, const rft__packing *packing, int64_t k, const float *x, const char *codes,
+                           size_t w_stride, const scales *s, int64_t b, vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
+    float wide[RFT__BLOCK * RFT__COLUMNS];
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        widen_any(packing, codes + (size_t)p * w_stride, &s[p], b, k, wide);
+        for (int64_t i = 0; i < k; i++) {
+            const vec wk = vec_load(wide + i * RFT__COLUMNS);
+            RFT_UNROLL
+            for (int r = 0; r < rows; r++) {
+                c[r][p] = vec_fma(vec_set(x[i * rows + r]), wk, c[r][p]);
+            }
+        }
+    }
+}
+
+RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
+                           const float *x, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate) {
+    scales s[RFT__MAX_PANELS];
+    vec c[RFT__MAX_ROWS][RFT__MAX_PANELS];
+    const table t = table_load(packing->lut);
+    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)packing->bias);
+    const int shift = packing->step_shift;
+    RFT_UNROLL
+    for (int i = 0; i < rows * panels; i++) {
+        c[i / panels][i % panels] =
+            accumulate ? vec_load(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS) : vec_zero();
+    }
+    for (; k > 0; k -= RFT__CHUNK) {
+        const int64_t chunk = rft__min(k, RFT__CHUNK);
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            expand(packing, w + (size_t)p * w_stride, chunk, &s[p]);
+        }
+        w += rft__packing_head_bytes(packing, chunk);
+        int64_t b = 0;
+        for (; (b + 1) * RFT__BLOCK <= chunk; b++, w += 64 * bits) {
+            fetch_block(bits, panels, w, w_stride);
+            RFT_UNROLL
+            for (int v = 0; v < RFT__BLOCK / RFT__SLICE; v++, x += RFT__SLICE * rows) {
+                const int64_t at = ((b * (RFT__BLOCK / RFT__SLICE) + v) >> shift) * RFT__COLUMNS;
+                codes_slice(bits, offset, rows, panels, v, x, w, w_stride, t, bias, s, at, c);
+                RFT_NO_HOIST();
+            }
+        }
+        if (chunk % RFT__BLOCK != 0) {
+            codes_rest(rows, panels, packing, chunk % RFT__BLOCK, x, w, w_stride, s, b, c);
+        }
+    }
+    RFT_UNROLL
+    for (int i = 0; i < rows * panels; i++) {
+        vec_store(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS, c[i / panels][i % panels]);
+    }
+}
+
+#define CODES_FUNCTION(name, p, r)                                                                                               \
+    static void codes_##name##_##r##x##p(const rft__packing *packing, int64_t k, const void *x, const char *w, size_t w_stride,  \
+                                         float *acc, int acc_stride, bool accumulate) {                                          \
+        codes_tile(CODES_BITS_##name, CODES_OFFSET_##name, r, p, packing, k, x, w, w_stride, acc, acc_stride, accumulate);       \
+    }
+#define CODES_ENTRY(name, p, r) codes_##name##_##r##x##p,
+
+/* Of one name: tiles of wide_rows beside some panels, and of one_rows beside one. */
+#define CODES_FAMILY(symbol, name, wide_panels, wide_rows, one_rows)      \
+    RFT_ROWS_##wide_rows(CODES_FUNCTION, name, wide_panels)               \
+    RFT_ROWS_##one_rows(CODES_FUNCTION, name, 1)                          \
+    const rft__codes_family symbol = {wide_panels,                        \
+                                      {RFT_ROWS_##wide_rows(CODES_ENTRY, name, wide_panels)}, \
+                                      {RFT_ROWS_##one_rows(CODES_ENTRY, name, 1)}};
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * codes_panel_body.h - how kernels take scales and codes out of a panel (packing.h); text for codes_body.h and codes8_body.h.
+ *
+ * Scales of a chunk are widened to f32 first, on the stack, so that the loop over k knows no kind of scale. The includer
+ * defines vec (16 floats), ivec (16 words of 32 bits), table (16 floats), and
+ *     vec_zero() vec_load(p) vec_store(p, v) vec_set(f) vec_mul vec_sub, vec_fma(a, b, c): a * b + c
+ *     vec_from_f16(p) vec_from_i8(p) vec_from_i16(p): 16 of them; vec_from_words(v): of int32; vec_cast(v): of their bits
+ *     words_load(p) words_set(n) words_from_u8(p) words_from_u16(p) words_and words_or words_add words_shl(v, n) words_shr(v, n)
+ *     small_value(v, b): words below 256 as floats, less what small_bias(f) made b of, f a whole number
+ *     table_load(p), table_value(t, v): by the low four bits of each word
+ */
+#ifndef RFT_CPU_CODES_PANEL_BODY_H
+#define RFT_CPU_CODES_PANEL_BODY_H
+
+#include "cpu/tile_family.h"
+
+/* Scales of one chunk of a panel, and its minima or zero points with the bias. */
+typedef struct scales {
+    float scale[RFT__CHUNK_SCALES * RFT__COLUMNS], offset[RFT__CHUNK_SCALES * RFT__COLUMNS];
+} scales;
+
+/* Bytes in front of the codes at work that are fetched, to L2: GB/s of q8_0, q4_0, q4_k in 8 bits at m = 1, one Zen 4 core where
+ * bf16 streams 27.2: 1024 27.6 26.7 27.0, 2048 27.6 24.0 20.8, 4096 21.6 17.1 13.5; 1024 to L1 20.3 22.4 20.4. */
+enum { CODES_AHEAD = 1024 };
+
+/* ---- scales ---- */
+
+/* 2^(b - 127); 0 is the subnormal 2^-127, 255 NaN. */
+RFT_INLINE vec from_e8m0(const void *p) {
+    const ivec b = words_from_u8(p), none = words_shr(words_add(b, words_set(-1)), 31);
+    const ivec last = words_shr(words_add(b, words_set(1)), 8);
+    return vec_cast(words_or(words_shl(b, 23), words_shl(words_or(none, last), 22)));
+}
+
+/* Its fields as those of an f32 mean 2^-120 of it, subnormals too. */
+RFT_INLINE vec from_ue4m3(const void *p) { return vec_mul(vec_cast(words_shl(words_from_u8(p), 20)), vec_set(0x1p120f)); }
+
+RFT_INLINE vec from_bf16(const void *p) { return vec_cast(words_shl(words_from_u16(p), 16)); }
+
+/* n rows of 16 direct scales; the bytes that they take. */
+static int64_t expand_direct(rft__scale_kind kind, const char *from, int64_t n, float *to) {
+    const int64_t bytes = RFT__COLUMNS * rft__packing_scale_bytes(kind);
+    for (int64_t i = 0; i < n; i++, from += bytes, to += RFT__COLUMNS) {
+        vec_store(to, kind == RFT__SCALE_F32      ? vec_load((const void *)from)
+                      : kind == RFT__SCALE_F16    ? vec_from_f16(from)
+                      : kind == RFT__SCALE_BF16   ? from_bf16(from)
+                      : kind == RFT__SCALE_UE4M3 ? from_ue4m3(from)
+                                                  : from_e8m0(from));
+    }
+    return n * bytes;
+}
+
+static void expand_super(const char *block, const char *parts, int64_t n, float sign, float *to) {
+    const vec whole = vec_mul(vec_from_f16(block), vec_set(sign));
+    for (int64_t i = 0; i < n; i++) {
+        vec_store(to + i * RFT__COLUMNS, vec_mul(whole, vec_from_i8(parts + i * RFT__COLUMNS)));
+    }
+}
+
+/* The head of a chunk of k. */
+static __attribute__((noinline)) void expand(const rft__packing *p, const char *head, int64_t k, scales *s) {
+    const int64_t n = rft__packing_scales(p, k);
+    const bool minimum = p->offset == RFT__OFFSET_MINIMUM;
+    if (p->scale == RFT__SCALE_SUPER) {
+        const char *parts = head + (minimum ? 4 : 2) * RFT__COLUMNS;
+        expand_super(head, parts, n, 1.0f, s->scale);
+        if (minimum) {
+            expand_super(head + 2 * RFT__COLUMNS, parts + n * RFT__COLUMNS, n, -1.0f, s->offset);
+        }
+        return;
+    }
+    head += expand_direct(p->scale, head, n, s->scale);
+    if (minimum) {
+        expand_direct(p->scale, head, n, s->offset);
+    }
+    for (int64_t i = 0; p->offset == RFT__OFFSET_ZERO && i < n; i++) {
+        vec_store(s->offset + i * RFT__COLUMNS, vec_from_i16(head + 2 * i * RFT__COLUMNS));
+    }
+}
+
+/* ---- codes ---- */
+
+/* Codes 4 t .. 4 t + 3 of a block, a byte each. */
+RFT_INLINE ivec quad(int bits, const char *block, int t) {
+    if (bits == 8) {
+        return words_load(block + 64 * t);
+    }
+    ivec codes;
+    if (bits >= 4) {
+        codes = words_load(block + 64 * (t / 2));
+        codes = words_and(t % 2 != 0 ? words_shr(codes, 4) : codes, words_set(0x0f0f0f0f));
+        block += 256;
+    }
+    if (bits != 4 && bits != 5) {
+        ivec two = words_load(block + 64 * (t / 4));
+        two = words_and(t % 4 != 0 ? words_shr(two, 2 * (t % 4)) : two, words_set(0x03030303));
+        codes = bits == 6 ? words_or(codes, words_shl(two, 4)) : two;
+        block += 128;
+    }
+    if (bits % 2 != 0) {
+        ivec one = words_load(block);
+        one = words_and(t != 0 ? words_shr(one, t) : one, words_set(0x01010101));
+        codes = words_or(codes, words_shl(one, bits - 1));
+    }
+    return codes;
+}
+
+/* Value i of the eight of slice v: with a zero point the code itself, that less the bias otherwise. */
+RFT_INLINE vec value(int bits, const char *block, table t, vec bias, int v, int i) {
+    if (bits == 4) {
+        const int at = 8 * (i % 4) + 4 * (i / 4);
+        const ivec codes = words_load(block + 64 * v);
+        return table_value(t, at != 0 ? words_shr(codes, at) : codes);
+    }
+    ivec code = quad(bits, block, 2 * v + i / 4);
+    code = i % 4 != 0 ? words_shr(code, 8 * (i % 4)) : code;
+    return small_value(i % 4 != 3 ? words_and(code, words_set(255)) : code, bias);
+}
+
+RFT_INLINE vec weight(rft__offset_kind offset, vec value, vec scale, vec shift) {
+    return offset == RFT__OFFSET_MINIMUM ? vec_fma(value, scale, shift)
+           : offset == RFT__OFFSET_ZERO  ? vec_mul(vec_sub(value, shift), scale)
+                                         : vec_mul(value, scale);
+}
+
+/* ---- */
+
+RFT_INLINE void fetch_block(int bits, int panels, const char *codes, size_t w_stride) {
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        RFT_UNROLL
+        for (int line = 0; line < bits; line++) {
+            __builtin_prefetch(codes + (size_t)p * w_stride + CODES_AHEAD + line * 64, 0, 2);
+        }
+    }
+}
+
+/* What the names of families stand for. */
+#define CODES_BITS_q2m   2
+#define CODES_BITS_q3    3
+#define CODES_BITS_q4    4
+#define CODES_BITS_q4m   4
+#define CODES_BITS_q4z   4
+#define CODES_BITS_q5    5
+#define CODES_BITS_q5m   5
+#define CODES_BITS_q6    6
+#define CODES_BITS_q8    8
+#define CODES_BITS_q8z   8
+#define CODES_OFFSET_q2m RFT__OFFSET_MINIMUM
+#define CODES_OFFSET_q3  RFT__OFFSET_NONE
+#define CODES_OFFSET_q4  RFT__OFFSET_NONE
+#define CODES_OFFSET_q4m RFT__OFFSET_MINIMUM
+#define CODES_OFFSET_q4z RFT__OFFSET_ZERO
+#define CODES_OFFSET_q5  RFT__OFFSET_NONE
+#define CODES_OFFSET_q5m RFT__OFFSET_MINIMUM
+#define CODES_OFFSET_q6  RFT__OFFSET_NONE
+#define CODES_OFFSET_q8  RFT__OFFSET_NONE
+#define CODES_OFFSET_q8z RFT__OFFSET_ZERO
+
+#endif

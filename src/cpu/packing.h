@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * packing.h - where codes and scales of a low-bit W lie in its panels; docs/formats/packed-weight.md is the specification.
+ * cpu_pack.c writes panels by it, the kernels of codes read them.
+ *
+ *     panel   chunks of 256 k, the last one shorter, of 16 columns
+ *     chunk   head: scales, then minima or zero points; a multiple of 64 bytes
+ *             blocks of 32 k: bits * 64 bytes each, vectors of a dword a column
+ */
+#ifndef RFT_CPU_PACKING_H
+#define RFT_CPU_PACKING_H
+
+#include "base/alloc.h"
+#include "format/quant.h"
+
+enum { RFT__CHUNK = 256, RFT__BLOCK = 32, RFT__SLICE = 8, RFT__CHUNK_SCALES = RFT__CHUNK / RFT__SLICE, RFT__COLUMNS = 16 };
+
+typedef struct rft__packing {
+    rft_type type;
+    int bits;
+    rft__scale_kind scale;
+    rft__offset_kind offset;
+    int step;        /* k of a scale in the panel: 8, 16, 32, 64, 128 or 256 */
+    int step_shift;  /* step = 8 << step_shift */
+    int bias;        /* value(code) = code - bias, or lut[code] where bits are 4 */
+    float lut[16];
+    /* For products in 8 bits: value(code) * scale = (u - i8_bias) * i8_factor * scale, with u = code or i8_table[code], which is
+     * code where there is no table. */
+    bool has_table, i8_wide; /* wide: some u are above 127 */
+    int i8_bias;
+    float i8_factor;
+    unsigned char i8_table[16];
+} rft__packing;
+
+static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return rft__ceil_div(k, p->step); }
+
+static inline int64_t rft__packing_scale_bytes(rft__scale_kind kind) {
+    return kind == RFT__SCALE_F32 ? 4 : kind == RFT__SCALE_F16 || kind == RFT__SCALE_BF16 ? 2 : 1;
+}
+
+/* Of a chunk that holds k, 1..256. */
+static inline int64_t rft__packing_head_bytes(const rft__packing *p, int64_t k) {
+    const int64_t n = rft__packing_scales(p, k) * RFT__COLUMNS, one = rft__packing_scale_bytes(p->scale);
+    const int64_t with_minimum = p->offset == RFT__OFFSET_MINIMUM ? 2 : 1;
+    const int64_t super = p->scale == RFT__SCALE_SUPER ? 2 * RFT__COLUMNS * with_minimum : 0;
+    const int64_t zeros = p->offset == RFT__OFFSET_ZERO ? 2 * n : 0;
+    return rft__round_up(super + n * one * with_minimum + zeros, 64);
+}
+
+static inline int64_t rft__packing_block_bytes(const rft__packing *p) { return 64 * (int64_t)p->bits; }
+
+static inline int64_t rft__packing_chunk_bytes(const rft__packing *p, int64_t k) {
+    return k == 0 ? 0 : rft__packing_head_bytes(p, k) + rft__ceil_div(k, RFT__BLOCK) * rft__packing_block_bytes(p);
+}
+
+/* Of a panel over k; also where the chunk that begins at k lies, when k is a multiple of 256. */
+static inline int64_t rft__packing_bytes(const rft__packing *p, int64_t k) {
+    return k / RFT__CHUNK * rft__packing_chunk_bytes(p, RFT__CHUNK) + rft__packing_chunk_bytes(p, k % RFT__CHUNK);
+}
+
+#endif
