@@ -63,7 +63,7 @@ set(isa_sanitize "")
 if(sanitizers MATCHES "address")
     set(isa_sanitize -fno-sanitize=undefined -fno-sanitize-address-use-after-scope)
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # checks of accesses as calls, not as code at each
-        list(APPEND isa_sanitize "SHELL:--param asan-instrumentation-with-call-threshold=0")
+        list(APPEND isa_sanitize --param=asan-instrumentation-with-call-threshold=0)
     endif()
 endif()
 
