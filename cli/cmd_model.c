@@ -190,9 +190,10 @@ static const char doc[] =
     "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
     "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
     "measures each on the file's own weights, proven right first.\v"
-    "On the CPU GGUF blocks run as they are stored, with --compute i8 in 8 bits; a GPU decodes them to bf16 when they are loaded, "
-    "shown as q4_1→bf16, and so are quantised checkpoints everywhere. A config.json has no weights, so --run takes random ones. "
-    "X is of the type that W is run in, f32 beside blocks, unless --x is given. Flags that choose shapes do not apply.\n\n"
+    "On the CPU GGUF blocks run as they are stored, with --compute i8 in 8 bits; a GPU decodes them to bf16 when they are "
+    "loaded, shown as q4_1→bf16, and so are quantised checkpoints everywhere. A config.json has no weights, so --run takes "
+    "random ones. X is of the type that W is run in, f32 beside blocks, unless --x is given. Flags that choose shapes do not "
+    "apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {
