@@ -189,18 +189,4 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
         vec_store(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS, c[i / panels][i % panels]);
     }
 }
-
-#define CODES8_FUNCTION(name, p, r)                                                                                              \
-    static void codes8_##name##_##r##x##p(const rft__packing *packing, int64_t k, const void *x, const char *w, size_t w_stride, \
-                                          float *acc, int acc_stride, bool accumulate) {                                         \
-        codes8_tile(CODES_BITS_##name, CODES_OFFSET_##name, r, p, packing, k, x, w, w_stride, acc, acc_stride, accumulate);      \
-    }
-#define CODES8_ENTRY(name, p, r) codes8_##name##_##r##x##p,
-
-/* As CODES_FAMILY. */
-#define CODES8_FAMILY(symbol, name, wide_panels, wide_rows, one_rows)                          \
-    RFT_ROWS_##wide_rows(CODES8_FUNCTION, name, wide_panels)                                   \
-    RFT_ROWS_##one_rows(CODES8_FUNCTION, name, 1)                                              \
-    const rft__codes_family symbol = {wide_panels,                                             \
-                                      {RFT_ROWS_##wide_rows(CODES8_ENTRY, name, wide_panels)}, \
-                                      {RFT_ROWS_##one_rows(CODES8_ENTRY, name, 1)}};
+#define CODES_TILE codes8_tile

@@ -158,4 +158,21 @@ RFT_INLINE void fetch_block(int bits, int panels, const char *codes, size_t w_st
 #define CODES_OFFSET_q8  RFT__OFFSET_NONE
 #define CODES_OFFSET_q8z RFT__OFFSET_ZERO
 
+/* ---- families: CODES_TILE(bits, offset, rows, panels, ...), the includer's, for each height ---- */
+
+#define CODES_FUNCTION(name, p, r)                                                                                               \
+    static void codes_##name##_##r##x##p(const rft__packing *packing, int64_t k, const void *x, const char *w, size_t w_stride,  \
+                                         float *acc, int acc_stride, bool accumulate) {                                          \
+        CODES_TILE(CODES_BITS_##name, CODES_OFFSET_##name, r, p, packing, k, x, w, w_stride, acc, acc_stride, accumulate);       \
+    }
+#define CODES_ENTRY(name, p, r) codes_##name##_##r##x##p,
+
+/* Of one name: tiles of wide_rows beside some panels, and of one_rows beside one. */
+#define CODES_FAMILY(symbol, name, wide_panels, wide_rows, one_rows)                          \
+    RFT_ROWS_##wide_rows(CODES_FUNCTION, name, wide_panels)                                   \
+    RFT_ROWS_##one_rows(CODES_FUNCTION, name, 1)                                              \
+    const rft__codes_family symbol = {wide_panels,                                            \
+                                      {RFT_ROWS_##wide_rows(CODES_ENTRY, name, wide_panels)}, \
+                                      {RFT_ROWS_##one_rows(CODES_ENTRY, name, 1)}};
+
 #endif

@@ -11,6 +11,7 @@
 
 #include "gguf.h"
 #include "gguf_builder.h"
+#include "meter.h"
 
 #include <stdlib.h>
 
@@ -312,26 +313,6 @@ static void alignment_is_a_power_of_two(void **state) {
 }
 
 /* ---- memory ---- */
-
-typedef struct meter {
-    size_t live, peak, fail_at, calls;
-} meter;
-
-static void *meter_alloc(void *user, size_t bytes, size_t align) {
-    meter *m = user;
-    if (++m->calls == m->fail_at) {
-        return NULL;
-    }
-    void *p = aligned_alloc(align, (bytes + align - 1) / align * align + align);
-    m->live += bytes;
-    m->peak = m->live > m->peak ? m->live : m->peak;
-    return p;
-}
-
-static void meter_release(void *user, void *p, size_t bytes) {
-    ((meter *)user)->live -= p ? bytes : 0;
-    free(p);
-}
 
 static void memory_follows_the_file(void **state) {
     (void)state;

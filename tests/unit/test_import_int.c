@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "import_test.h"
+#include "meter.h"
 
 #define GPTQ(more) "{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8" more "}"
 #define AWQ(more)  "{\"quant_method\":\"awq\",\"bits\":4,\"group_size\":8" more "}"
@@ -366,24 +367,6 @@ static void bad_packed(void **state) {
 }
 
 /* ---- memory ---- */
-
-typedef struct meter {
-    size_t live, fail_at, calls;
-} meter;
-
-static void *meter_alloc(void *user, size_t bytes, size_t align) {
-    meter *m = user;
-    if (++m->calls == m->fail_at) {
-        return NULL;
-    }
-    m->live += bytes;
-    return aligned_alloc(align, (bytes + align - 1) / align * align + align);
-}
-
-static void meter_release(void *user, void *p, size_t bytes) {
-    ((meter *)user)->live -= p ? bytes : 0;
-    free(p);
-}
 
 static void failing_allocations(void **state) {
     (void)state;

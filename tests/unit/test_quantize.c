@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "meter.h"
 #include "model_object.h"
 #include "safetensors_builder.h"
 #include "test_folder.h"
@@ -421,25 +422,6 @@ static void stopping_leaves_nothing(void **state) {
         assert_left_alone("old");
         assert_int_equal(files_in_folder(), files);
     }
-}
-
-typedef struct meter {
-    size_t live, fail_at, calls;
-} meter;
-
-static void *meter_alloc(void *user, size_t bytes, size_t align) {
-    meter *m = user;
-    if (++m->calls == m->fail_at) {
-        return NULL;
-    }
-    m->live += bytes;
-    void *p = aligned_alloc(align, (bytes + align - 1) / align * align + align);
-    return p ? memset(p, 0, bytes) : NULL;
-}
-
-static void meter_release(void *user, void *p, size_t bytes) {
-    ((meter *)user)->live -= p ? bytes : 0;
-    free(p);
 }
 
 /* A failure at each allocation in turn: an error, nothing leaked, nothing written. */

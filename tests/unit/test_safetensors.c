@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "meter.h"
 #include "safetensors.h"
 #include "safetensors_builder.h"
 
@@ -207,24 +208,6 @@ static void beginnings(void **state) {
 }
 
 /* ---- memory ---- */
-
-typedef struct meter {
-    size_t live, fail_at, calls;
-} meter;
-
-static void *meter_alloc(void *user, size_t bytes, size_t align) {
-    meter *m = user;
-    if (++m->calls == m->fail_at) {
-        return NULL;
-    }
-    m->live += bytes;
-    return aligned_alloc(align, (bytes + align - 1) / align * align + align);
-}
-
-static void meter_release(void *user, void *p, size_t bytes) {
-    ((meter *)user)->live -= p ? bytes : 0;
-    free(p);
-}
 
 static size_t json_calls, json_fail_at;
 

@@ -36,16 +36,16 @@ RFT_INLINE ivec dot_quads(bool wide, ivec sum, const ivec *q, const int32_t *x, 
 
 #include "cpu/avx2/pack_avx2.h"
 
-CODES8_FAMILY(rft__codes_i8_q2m_avx2, q2m, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q3_avx2, q3, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q4_avx2, q4, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q4m_avx2, q4m, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q4z_avx2, q4z, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q5_avx2, q5, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q5m_avx2, q5m, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q6_avx2, q6, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q8_avx2, q8, 2, 1, 4)
-CODES8_FAMILY(rft__codes_i8_q8z_avx2, q8z, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q2m_avx2, q2m, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q3_avx2, q3, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q4_avx2, q4, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q4m_avx2, q4m, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q4z_avx2, q4z, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q5_avx2, q5, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q5m_avx2, q5m, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q6_avx2, q6, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q8_avx2, q8, 2, 1, 4)
+CODES_FAMILY(rft__codes_i8_q8z_avx2, q8z, 2, 1, 4)
 
 void rft__quantise_avx2(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
     quantise(packing, x, stride, rows, k, dst);

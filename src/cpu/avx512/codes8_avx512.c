@@ -22,16 +22,16 @@ RFT_INLINE ivec dot_quads(bool wide, ivec sum, const ivec *q, const int32_t *x, 
 
 #include "cpu/avx512/pack_avx512.h"
 
-CODES8_FAMILY(rft__codes_i8_q2m_avx512, q2m, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q3_avx512, q3, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q4_avx512, q4, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q4m_avx512, q4m, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q4z_avx512, q4z, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q5_avx512, q5, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q5m_avx512, q5m, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q6_avx512, q6, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q8_avx512, q8, 4, 2, 16)
-CODES8_FAMILY(rft__codes_i8_q8z_avx512, q8z, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q2m_avx512, q2m, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q3_avx512, q3, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q4_avx512, q4, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q4m_avx512, q4m, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q4z_avx512, q4z, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q5_avx512, q5, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q5m_avx512, q5m, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q6_avx512, q6, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q8_avx512, q8, 4, 2, 16)
+CODES_FAMILY(rft__codes_i8_q8z_avx512, q8z, 4, 2, 16)
 
 void rft__quantise_avx512(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
     quantise(packing, x, stride, rows, k, dst);

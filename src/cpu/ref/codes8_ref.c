@@ -26,16 +26,16 @@ RFT_INLINE ivec dot_quads(bool wide, ivec sum, const ivec *q, const int32_t *x, 
 
 #include "cpu/ref/pack_ref.h"
 
-CODES8_FAMILY(rft__codes_i8_q2m_ref, q2m, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q3_ref, q3, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q4_ref, q4, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q4m_ref, q4m, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q4z_ref, q4z, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q5_ref, q5, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q5m_ref, q5m, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q6_ref, q6, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q8_ref, q8, 1, 0, 2)
-CODES8_FAMILY(rft__codes_i8_q8z_ref, q8z, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q2m_ref, q2m, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q3_ref, q3, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q4_ref, q4, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q4m_ref, q4m, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q4z_ref, q4z, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q5_ref, q5, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q5m_ref, q5m, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q6_ref, q6, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q8_ref, q8, 1, 0, 2)
+CODES_FAMILY(rft__codes_i8_q8z_ref, q8z, 1, 0, 2)
 
 void rft__quantise_ref(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
     quantise(packing, x, stride, rows, k, dst);
