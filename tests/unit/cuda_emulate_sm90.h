@@ -85,6 +85,7 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     emulate_build(&e, p);
     *(void **)&launch = emulate_symbol(&e, "emulator_launch");
     const int *const faults = emulate_symbol(&e, "emulator_faults");
+    *(unsigned *)emulate_symbol(&e, "emulator_shared") = l.shared;
     for (int seed = 1; seed <= how->seeds; seed++) {
         for (int64_t i = 0; i < count; i++) {
             y[i] = -777.0f, half[i] = EMULATE_BLANK;

@@ -4,8 +4,9 @@
  * and distributed shared memory runs where no GPU is. Compiled by cc in front of the kernel's text in place of device.cuh and
  * hopper.cuh. Fibers take turns in random order; copies and remote stores arrive late and in random order, and what they will
  * overwrite is NaN from when they are issued; wgmma reads shared memory as late as its wait allows.
- * Faults: a barrier that is arrived at too often, an address off its alignment, X loaded before the wait for the kernel before,
- * a finished block that is written to. Not modelled: the memory order between barriers.
+ * Faults: a barrier that is arrived at too often or written over, memory beyond what the launch has, an address off its
+ * alignment, X loaded before the wait for the kernel before, a finished block that is written to, a store by TMA of what a lane
+ * wrote without a fence behind it. Not modelled: the memory order between barriers.
  */
 #define RFT_DEVICE_CUH
 #define RFT_CUDA_KERNELS_HOPPER_CUH
@@ -71,7 +72,7 @@ typedef struct fiber {
     ucontext_t context;
     uint3 thread;
     block *block;
-    bool done, waited;
+    bool done, waited, unfenced; /* the last: wrote what TMA may not yet read */
     int generation; /* of the cluster's barrier, when this thread arrived */
     int n_product, group_end[QUEUE], groups;
     product product[QUEUE];
@@ -99,7 +100,8 @@ static meeting cluster_meeting;
 static long progress;
 static uint64_t dice = 1;
 static uint32_t shown[BLOCKS_MOST][WARPS_MOST][32];
-int emulator_faults; /* read by the test */
+int emulator_faults;               /* read by the test */
+unsigned emulator_shared = SHARED; /* set by the test: bytes that the launch has */
 
 #define threadIdx (now->thread)
 #define blockIdx  (now->block->index)
@@ -153,8 +155,12 @@ RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
 
 static void fault_unless(bool good) { emulator_faults += !good; }
 
+/* What stands where a barrier is. */
+static const uint64_t barrier_mark = 0x6261727269657221u;
+
 static mbarrier *barrier_at(block *b, unsigned address) {
-    fault_unless(address % 8 == 0 && b->running > 0);
+    fault_unless(address % 8 == 0 && address + 8 <= emulator_shared && b->running > 0);
+    fault_unless(memcmp(b->memory + address, &barrier_mark, 8) == 0);
     return &b->barrier[address / 8];
 }
 
@@ -167,7 +173,10 @@ static void barrier_step(mbarrier *b, int arrivals, long bytes) {
     }
 }
 
-RFT_FN void rft__mbarrier_init(unsigned address, int count) { *barrier_at(now->block, address) = (mbarrier){count, count, 0, 0}; }
+RFT_FN void rft__mbarrier_init(unsigned address, int count) {
+    memcpy(now->block->memory + address, &barrier_mark, 8);
+    *barrier_at(now->block, address) = (mbarrier){count, count, 0, 0};
+}
 RFT_FN void rft__mbarrier_init_fence(void) {}
 RFT_FN void rft__mbarrier_arrive(unsigned address) { barrier_step(barrier_at(now->block, address), 1, 0); }
 RFT_FN void rft__mbarrier_expect(unsigned address, unsigned bytes) {
@@ -214,14 +223,14 @@ RFT_FN void rft__cluster_wait(void) {
 RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) { return rank << 24 | address; }
 
 static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) {
-    fault_unless(n_late < LATE_MOST && to->running > 0);
+    fault_unless(n_late < LATE_MOST && to->running > 0 && address + (unsigned)bytes <= emulator_shared);
     memset(to->memory + address, 0xff, (size_t)bytes);
     late *const l = &lates[n_late < LATE_MOST ? n_late++ : 0];
     *l = (late){.to = to, .address = address, .barrier = barrier};
     return l;
 }
 
-RFT_FN void rft__fence_async(void) {}
+RFT_FN void rft__fence_async(void) { now->unfenced = false; }
 RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
     fault_unless(remote % 16 == 0 && from % 16 == 0 && bytes % 16 == 0 && remote >> 24 == remote_barrier >> 24);
     late *const l = add_late(&blocks[remote >> 24], remote & 0xffffffu, remote_barrier & 0xffffffu, (int)bytes);
@@ -243,6 +252,7 @@ RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
     fault_unless(address % 16 == 0);
     rows[lane] = address;
     __syncwarp();
+    now->unfenced = true;
     for (unsigned j = 0; j < 4; j++) {
         memcpy(now->block->memory + rows[8 * j + lane / 4] + lane % 4 * 4, &v[j], 4);
     }
@@ -314,6 +324,10 @@ static void load_piece(const emulated_map *m, const late *l, unsigned row, unsig
 static void store_later(const rft__cuda_map *map, unsigned from, int c0, int c1, int c2, int rank) {
     const emulated_map *const m = (const emulated_map *)(uintptr_t)map->word[0];
     fault_unless(from % 1024 == 0 && m->rank == rank && now->waited && now->n_store < QUEUE);
+    const fiber *const first = now - now->thread.x % 32;
+    for (int i = 0; i < 32; i++) {
+        fault_unless(!first[i].unfenced);
+    }
     now->store[now->n_store++ % QUEUE] = (store){m, {c0, c1, c2}, from, now->store_groups};
 }
 RFT_FN void rft__map_store2(const rft__cuda_map *map, unsigned from, int c0, int c1) { store_later(map, from, c0, c1, 0, 2); }
@@ -474,6 +488,18 @@ static int one_round(unsigned count) {
     return left;
 }
 
+/* Whether what the launch does not have is as it was. */
+static bool nothing_beyond(void) {
+    bool same = true;
+    for (unsigned b = 0; b < RFT_CLUSTER; b++) {
+        for (unsigned i = emulator_shared; i < SHARED; i++) {
+            same = same && blocks[b].memory[i] == 0xff;
+        }
+    }
+    fault_unless(same);
+    return same;
+}
+
 static bool run_cluster(void) {
     int idle = 0;
     for (int left = 1; left > 0;) {
@@ -484,7 +510,7 @@ static bool run_cluster(void) {
             return false;
         }
     }
-    return n_late == 0;
+    return n_late == 0 && nothing_beyond();
 }
 
 /* Runs the grid, for even seeds from its end; false: a cluster hung, or something was at fault. */

@@ -11,9 +11,13 @@ static const rft__cuda_row rows[] = {
     ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
     ROW(64, 256, 64), ROW(64, 128, 64), ROW(128, 64, 64), ROW(128, 224, 64),
     ROW(128, 144, 64), ROW(128, 96, 64), ROW(64, 64, 64), ROW(64, 112, 64),
+    ROW(128, 176, 64), ROW(128, 112, 64),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
-enum { R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, R64X64, R64X112, TF32 };
+enum {
+    R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, R64X64, R64X112, R128X176,
+    R128X112, TF32
+};
 
 typedef struct trial {
     int row, share, turns, split, stages, sms; /* turns: 1 ping-pong, 2 a tail */
@@ -71,6 +75,20 @@ static const trial trials[] = {
     {R128X224, 0, 0, 1, 3, 1, {.m = 130, .n = 500, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X96, 1, 0, 1, 3, 2, {.m = 330, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
+    /* the most stages, of which one is used; y of no whole chunk, and of one and a half in each half of a gated unit */
+    {R64X64, 0, 0, 1, 12, 1, {.m = 1, .n = 200, .k = 8, .batch = 3, .y = RFT_BF16}},
+    {R128X112, 1, 0, 1, 3, 2, {.m = 300, .n = 250, .k = 72, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X192, 1, 0, 1, 2, 2, {.m = 385, .n = 400, .k = 100, .batch = 2, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X176, 2, 0, 1, 3, 2, {.m = 140, .n = 530, .k = 130, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X192, 0, 0, 1, 3, 1, {.m = 260, .n = 400, .k = 190, .batch = 1, .y = RFT_BF16}}, /* three chunks in two places */
+    /* tiles that are not there beside whole ones; as many boxes as they share; columns of a warpgroup less than a box */
+    {R128X144, 3, 0, 1, 2, 4, {.m = 128, .n = 434, .k = 264, .batch = 2, .y = RFT_BF16}},
+    {R128X128, 2, 2, 1, 3, 6, {.m = 256, .n = 128, .k = 520, .batch = 3, .x_mn = true, .w_mn = true}},
+    {R64X112, 1, 2, 1, 3, 6, {.m = 64, .n = 225, .k = 1025, .batch = 2, .y = RFT_BF16}},
+    {R128X144, 1, 2, 1, 3, 4, {.m = 129, .n = 281, .k = 577, .batch = 1}},
+    {TF32, 3, 0, 1, 3, 4, {.m = 257, .n = 385, .k = 33, .batch = 2}},
+    {TF32, 1, 2, 1, 4, 2, {.m = 300, .n = 136, .k = 280, .batch = 1}},
+    {R64X64, 0, 0, 8, 4, 132, {.m = 65, .n = 66, .k = 2049, .batch = 2}},
 };
 
 static void run(const trial *t) {
