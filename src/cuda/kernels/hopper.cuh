@@ -81,7 +81,6 @@ RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.ar
 
 #define RFT_C_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define RFT_C_8(i)   RFT_C_4(i), RFT_C_4(i + 4)
-#define RFT_C_12(i)  RFT_C_8(i), RFT_C_4(i + 8)
 #define RFT_C_16(i)  RFT_C_8(i), RFT_C_8(i + 8)
 #define RFT_C_24(i)  RFT_C_16(i), RFT_C_8(i + 16)
 #define RFT_C_28(i)  RFT_C_24(i), RFT_C_4(i + 24)
@@ -108,7 +107,6 @@ RFT_FN void rft__cluster_arrive_relaxed(void) { asm volatile("barrier.cluster.ar
     }
 RFT_WGMMA(8, 4, 4, 5, 6)
 RFT_WGMMA(16, 8, 8, 9, 10)
-RFT_WGMMA(24, 12, 12, 13, 14)
 RFT_WGMMA(32, 16, 16, 17, 18)
 RFT_WGMMA(48, 24, 24, 25, 26)
 RFT_WGMMA(56, 28, 28, 29, 30)
@@ -118,7 +116,6 @@ RFT_WGMMA(96, 48, 48, 49, 50)
 RFT_WGMMA(112, 56, 56, 57, 58)
 RFT_WGMMA(128, 64, 64, 65, 66)
 RFT_WGMMA(144, 72, 72, 73, 74)
-RFT_WGMMA(160, 80, 80, 81, 82)
 RFT_WGMMA(176, 88, 88, 89, 90)
 RFT_WGMMA(192, 96, 96, 97, 98)
 RFT_WGMMA(224, 112, 112, 113, 114)
