@@ -76,7 +76,8 @@ struct rft__cuda_family {
     /* Adds the family's own macros to config.h, a #define a line; NULL: it has none. */
     void (*text)(const rft__problem *p, const rft__cuda_config *c, rft__text *t);
     void (*launch)(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c, int64_t m, rft__cuda_launch *l);
-    /* The maps of x, w and y of one run; NULL: the kernel has none. Called with the arguments filled in. */
+    /* The maps of one run in the order of rft__cuda_map, rank 0 for those that are not read; NULL: the kernel has none. Called
+     * with the arguments filled in. */
     void (*maps)(const rft__problem *p, const rft__cuda_config *c, const rft__cuda_args *a,
                  rft__cuda_map_spec map[RFT_CUDA_MAPS]);
     /* Whether this run's pointers and strides suit the config: NULL when they do, else the rule broken; a plan keeps a

@@ -6,7 +6,6 @@
  */
 #include "cuda/gemm_common.h"
 
-
 enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn */
 enum {
     MOST_STAGES = 8,

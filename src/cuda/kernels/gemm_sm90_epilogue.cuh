@@ -199,7 +199,8 @@ RFT_FN spot chunk_spot(const spot *first, int c, int warp) {
     return s;
 }
 
-/* Lines of 128 bytes of the warpgroup's rows, one a thread; each row's last element is within its last line. */
+/* Lines of 128 bytes of the warpgroup's rows, one a thread. A row that begins within a line has one more, and a matrix that gate
+ * and up read has twice the columns: the loads themselves bring those. */
 RFT_FN void prefetch_matrix(const rft__cuda_args *a, const rft__cuda_operand *o, int size, const spot *first) {
     const int lines = (Y_WIDTH * size + 127) / 128, columns = RFT_GLU ? a->n / 2 : a->n;
     const char *const p = (const char *)o->ptr + (RFT_BATCHED ? first->batch * o->batch_stride : 0) * size;
