@@ -106,6 +106,9 @@ static const char *refuse_config(const search *s, const rft__cuda_config *c) {
     if (s->p->batch_invariant && c->m != 0) {
         return "has its rows compiled in; RFT_BATCH_INVARIANT asks for one kernel at every m";
     }
+    if (s->any && c->m != 0) {
+        return "has its rows compiled in";
+    }
     return unsuited(s->p, c, &s->expected);
 }
 
@@ -137,7 +140,7 @@ static double cheapest(const search *s, int64_t m, rft__cuda_config *best) {
     for (int i = 0; i < s->n; i++) {
         rft__cuda_config one;
         const double seconds = take_best(s, s->row[i], m, &one, NULL);
-        if (seconds >= 0.0 && (least < 0.0 || seconds < least) && (!s->any || one.m == 0)) {
+        if (seconds >= 0.0 && (least < 0.0 || seconds < least)) {
             least = seconds;
             *best = one;
         }

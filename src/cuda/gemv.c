@@ -136,7 +136,7 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !rft__cuda_x_mn(p) && !rft__cuda_w_mn(p); i++) {
         add_ring(&l, (int)m, shapes[i], true);
     }
-    if (p->m_max <= MOST_M) { /* first: at m_max it costs what exact rows do, and a plan's any-operand config must win there */
+    if (p->m_max <= MOST_M) { /* what a plan keeps for any operand serves all of its m */
         add_any_x(&l, 0);
     }
     add_any_x(&l, (int)m);
