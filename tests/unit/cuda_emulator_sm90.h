@@ -2,8 +2,8 @@
  *
  * cuda_emulator_sm90.h - clusters of Hopper's blocks as fibers of one CPU thread: the text of a kernel with TMA, mbarriers, wgmma
  * and distributed shared memory runs where no GPU is. Compiled by cc in front of the kernel's text in place of device.cuh and
- * hopper.cuh. Fibers take turns in random order; copies and remote stores arrive late and in random order, and what they will
- * overwrite is NaN from when they are issued; wgmma reads shared memory as late as its wait allows.
+ * hopper.cuh. Fibers take turns in random order; copies, remote stores and remote arrivals come late and in random order, and
+ * what copies will overwrite is NaN from when they are issued; wgmma reads shared memory as late as its wait allows.
  * Faults: a barrier that is arrived at too often or written over, memory beyond what the launch has, an address off its
  * alignment, X loaded before the wait for the kernel before, a finished block that is written to, a store by TMA of what a lane
  * wrote without a fence behind it. Not modelled: the memory order between barriers.
@@ -81,7 +81,8 @@ typedef struct fiber {
 } fiber;
 
 typedef struct late {        /* something under way */
-    const emulated_map *map; /* NULL: bytes of another block */
+    const emulated_map *map; /* NULL: bytes of another block, or none and an arrival */
+    const fiber *by;         /* who arrives */
     int c[3];
     block *from;
     unsigned source, bytes;
@@ -190,7 +191,6 @@ RFT_FN void rft__await(unsigned address, unsigned parity) {
     }
 }
 RFT_FN void rft__await_cluster(unsigned address, unsigned parity) { rft__await(address, parity); }
-RFT_FN void rft__mbarrier_free_at(unsigned address, unsigned rank) { barrier_step(barrier_at(&blocks[rank], address), 1, 0); }
 
 /* ---- block and cluster ---- */
 
@@ -219,7 +219,18 @@ RFT_FN void rft__cluster_wait(void) {
         yield();
     }
 }
-#define rft__cluster_arrive rft__cluster_arrive_relaxed
+/* A release: what this thread has under way comes first. */
+RFT_FN void rft__cluster_arrive(void) {
+    for (int i = 0; i < n_late;) {
+        if (lates[i].by == now) {
+            yield();
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    rft__cluster_arrive_relaxed();
+}
 RFT_FN unsigned rft__cluster_map(unsigned address, unsigned rank) { return rank << 24 | address; }
 
 static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) {
@@ -230,6 +241,7 @@ static late *add_late(block *to, unsigned address, unsigned barrier, int bytes) 
     return l;
 }
 
+RFT_FN void rft__mbarrier_free_at(unsigned address, unsigned rank) { add_late(&blocks[rank], 0, address, 0)->by = now; }
 RFT_FN void rft__fence_async(void) { now->unfenced = false; }
 RFT_FN void rft__cluster_copy(unsigned remote, unsigned from, unsigned bytes, unsigned remote_barrier) {
     fault_unless(remote % 16 == 0 && from % 16 == 0 && bytes % 16 == 0 && remote >> 24 == remote_barrier >> 24);
@@ -364,6 +376,10 @@ static void arrive_late(int i) {
     const late l = lates[i];
     lates[i] = lates[--n_late];
     fault_unless(l.to->running > 0);
+    if (l.by != NULL) {
+        barrier_step(barrier_at(l.to, l.barrier), 1, 0);
+        return;
+    }
     if (l.map == NULL) {
         fault_unless(l.from->running > 0);
         memcpy(l.to->memory + l.address, l.from->memory + l.source, l.bytes);

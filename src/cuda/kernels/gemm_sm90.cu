@@ -194,6 +194,14 @@ RFT_FN void choose_policies(cta *b) {
     b->w_policy = once ? rft__policy_stream() : rft__policy_normal();
 }
 
+/* All releases of this block's stages have come, so that it may leave: see leave(). */
+RFT_FN void await_releases(const cta *b, rft__ring ring) {
+    _Pragma("unroll 1")
+    for (int s = 0; s < RFT_STAGES; s++) {
+        rft__await(b->empty + 8 * s, s < ring.stage ? ring.parity : ring.parity ^ 1);
+    }
+}
+
 RFT_FN void produce(cta *b) {
     rft__ring ring = {0, 0};
     choose_policies(b);
@@ -212,6 +220,9 @@ RFT_FN void produce(cta *b) {
             load_x(b, ring.stage, &w, i * RFT_BK);
             rft__ring_next(&ring, RFT_STAGES);
         }
+    }
+    if (RELEASES > 1 && !TAIL) {
+        await_releases(b, ring);
     }
 }
 
@@ -442,8 +453,9 @@ RFT_FN void prepare(const cta *b) {
     }
 }
 
-/* No block leaves while others still write to its barriers or read what it staged. A read whose value nobody uses may still be
- * under way behind a relaxed arrival, and faults if its block is gone; a release waits for it. */
+/* No block leaves while others read what it staged, or while what they release is on its way to its barriers. Where parts of k
+ * meet, the last arrival is a release, which waits for both, even for a read whose value nobody uses: it faults if its block is
+ * gone. Elsewhere the thread that loads has waited, while the last tile was stored. */
 RFT_FN void leave(void) {
     __syncwarp();
     if (RFT_CLUSTER > 1) {
