@@ -342,22 +342,19 @@ static bool may_refuse(const grid *g, int64_t tiles, const rft_error *err) {
     return says_so && gpu_is_family(&g->j->info, "stream") && rft_ctx_get_device(gpu, &device) == RFT_OK && tiles > device.sms;
 }
 
-typedef enum outcome { RIGHT, WRONG, REFUSED } outcome;
-
-/* Plans of a row are kept, so that its kernels stay loaded. */
-static outcome plan_tiles(const grid *g, int64_t tiles, int64_t m, int64_t n, rft_plan **plan) {
+/* Plans of a row are kept, so that its kernels stay loaded. False: there is none, a failure unless the row may refuse. */
+static bool plan_tiles(const grid *g, int64_t tiles, int64_t m, int64_t n, rft_plan **plan) {
     const rft_linear_desc d = product_of(g, m, n);
     rft_error err = {.message = ""};
     gpu_watch(g->thread, "plan of %s m=%lld n=%lld k=%lld", g->j->info.name, (long long)m, (long long)n, (long long)g->k);
     if (rft_plan_create_forced(gpu, &d, g->j->info.name, plan, &err) == RFT_OK) {
-        return RIGHT;
+        return true;
     }
-    if (may_refuse(g, tiles, &err)) {
-        return REFUSED;
+    if (!may_refuse(g, tiles, &err)) {
+        failed(g->j, "plan of %lld tiles, m=%lld n=%lld k=%lld: %s", (long long)tiles, (long long)m, (long long)n,
+               (long long)g->k, err.message);
     }
-    failed(g->j, "plan of %lld tiles, m=%lld n=%lld k=%lld: %s", (long long)tiles, (long long)m, (long long)n, (long long)g->k,
-           err.message);
-    return WRONG;
+    return false;
 }
 
 static bool at(const grid *g, int64_t m, int64_t n, const rft_plan *plan) {
@@ -383,7 +380,7 @@ static void grow(const grid *g, bool columns, rft_plan **plans) {
         const int64_t m = columns ? bm : t * bm - t % 5, n = columns ? t * bn - t % 7 * 8 : bn;
         extend(g, had, n);
         had = n;
-        good = plan_tiles(g, t, m, n, &plans[t - 1]) == RIGHT && at(g, m, n, plans[t - 1]);
+        good = plan_tiles(g, t, m, n, &plans[t - 1]) && at(g, m, n, plans[t - 1]);
     }
 }
 
