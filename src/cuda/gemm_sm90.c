@@ -8,15 +8,13 @@
  * neither split nor tail its bits depend on k alone.
  */
 #include "cuda/gemm_common.h"
+#include "cuda/kernels/gemm_sm90_layout.h"
 
 #include <math.h>
 
 enum { SHARE, PING_PONG, TAIL, STAGED /* options */ };
 enum { SHARE_NOTHING, SHARE_W, SHARE_X, SHARE_BOTH };
 enum {
-    CHUNK_ROWS = 16, /* what a warp of the epilogue stages at a time: 16 rows of 64 columns, 4 KiB of f32 */
-    CHUNK_COLUMNS = 64,
-    CHUNK_BYTES = 4096,
     MAX_STAGES = 12,
     MAX_CHUNKS = 4, /* of y that a warp defers */
     MAX_GROUP = 32,
@@ -52,7 +50,7 @@ static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
 
 /* Beside the ring: what is staged, which takes the ring's place where k is split, and barriers. */
 static int fixed_bytes(const cut *t, const rft__cuda_config *c) {
-    return (c->split > 1 ? 0 : t->consumers * 4 * c->option[STAGED] * CHUNK_BYTES / 2) + 16 * MAX_STAGES;
+    return (c->split > 1 ? 0 : t->consumers * 4 * c->option[STAGED] * RFT_CHUNK_BYTES / 2) + 16 * MAX_STAGES;
 }
 
 static int stages(const rft__cuda_facts *f, const rft__problem *p, const rft__cuda_config *c) {
@@ -123,7 +121,7 @@ static bool reads_matrix(const rft__problem *p) {
     return matrix;
 }
 
-static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, CHUNK_COLUMNS); }
+static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, RFT_CHUNK_COLUMNS); }
 
 /* Whether y waits in registers, rounded, and is stored while the next tile is multiplied. Then the list is applied to pairs of
  * columns in the registers that hold them: gate and up must be in one thread's, and chunks of y a step must do. */
@@ -153,14 +151,14 @@ static bool divides(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
     const int part = halves(p) ? t.wn / 2 : t.wn;
     const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
-    const bool meet = p->epi.glu_at < 0 || t.wn % CHUNK_COLUMNS == 0 || deferred(p, c);
+    const bool meet = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0 || deferred(p, c);
     return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.w_box % 8 == 0 && meet;
 }
 
 /* Whether the f32 sums of a tile may take the place of the ring. */
 static bool sums_fit(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    return t.consumers * 4 * chunks_of(&t, t.wn) * CHUNK_BYTES <= c->stages * t.stage_bytes;
+    return t.consumers * 4 * chunks_of(&t, t.wn) * RFT_CHUNK_BYTES <= c->stages * t.stage_bytes;
 }
 
 static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
@@ -180,7 +178,7 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
 static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    const bool chunks = p->epi.glu_at < 0 || cut_of(p, c).wn % CHUNK_COLUMNS == 0;
+    const bool chunks = p->epi.glu_at < 0 || cut_of(p, c).wn % RFT_CHUNK_COLUMNS == 0;
     return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
            rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
@@ -361,8 +359,8 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     const int x_last = last_x_rows(p, c, a->m), w_last = last_w_rows(p, c);
     map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
     map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
-    if (deferred(p, c) && rft__cuda_runs_aligned(a->y, a->ldy, p->batch > 1 ? a->y_batch_stride : 0, p->y, 16)) {
-        map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, CHUNK_ROWS);
+    if (deferred(p, c) && rft__y_fits_map((uintptr_t)a->y, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
+        map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, RFT_CHUNK_ROWS);
     }
     if (x_last > 0) {
         map[3] = rft__cuda_x_map(p, a, x_last);

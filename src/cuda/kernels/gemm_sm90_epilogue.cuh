@@ -315,10 +315,8 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
     rft__write_span((char *)a->y + ((RFT_BATCHED ? batch * a->y_batch_stride : 0) + m * a->ldy + n) * 2, 2, &s, word);
 }
 
-/* Whether TMA stores y: the rule that the host's maps() follows when it describes y. */
 RFT_FN bool y_by_map(const rft__cuda_args *a) {
-    const long long strides = a->ldy | (RFT_BATCHED ? a->y_batch_stride : 0);
-    return RFT_DEFERRED && ((unsigned long long)a->y % 16 | (unsigned long long)(strides * 2) % 16) == 0;
+    return RFT_DEFERRED && rft__y_fits_map((unsigned long long)a->y, a->ldy, RFT_BATCHED ? a->y_batch_stride : 0);
 }
 
 /* A warp's chunk by one bulk store; where there is room for two, the store of the chunk before may still be reading the other. */
