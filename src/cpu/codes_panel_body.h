@@ -77,6 +77,10 @@ static __attribute__((noinline)) void expand(const rft__packing *p, const char *
     for (int64_t i = 0; p->offset == RFT__OFFSET_ZERO && i < n; i++) {
         vec_store(s->offset + i * RFT__COLUMNS, vec_from_i16(head + 2 * i * RFT__COLUMNS));
     }
+    if (n < RFT__CHUNK_SCALES) { /* half a block beyond k, where x is 0 */
+        vec_store(s->scale + n * RFT__COLUMNS, vec_zero());
+        vec_store(s->offset + n * RFT__COLUMNS, vec_zero());
+    }
 }
 
 /* ---- codes ---- */
