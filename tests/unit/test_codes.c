@@ -249,6 +249,60 @@ static void run(const rft_weight_desc *w, const void *q, int64_t m, const float 
     free(a.workspace);
 }
 
+/* What a kernel reads of its stack before it wrote there is NaN, if this was called last. */
+static __attribute__((noinline)) void spoil_stack(void) {
+    volatile unsigned char junk[64 << 10];
+    for (size_t i = 0; i < sizeof junk; i++) {
+        junk[i] = 0xff;
+    }
+}
+
+/* Groups of 16 k and a last block of 32 of which less than half is there: its second half has no scale. Sums are whole numbers, as
+ * every x is 127 or -127 and scales are 1. */
+static void test_half_a_block(void **state) {
+    (void)state;
+    enum { N = 33, K = 70, GROUPS = 5 };
+    static float x[K], y[N];
+    rft_linear_desc d = rft_linear_desc_init();
+    d.x = d.y = RFT_F32;
+    d.w = describe(RFT_I4, N, K);
+    d.w.scale = RFT_F16, d.w.zero = RFT_I8, d.w.group_n = 1, d.w.group_k = 16;
+    d.m_min = d.m_max = 1;
+    d.compute = RFT_COMPUTE_I8;
+    for (int i = 0; i < N * K / 2; i++) {
+        codes[i] = (unsigned char)(i * 37 + 11);
+    }
+    for (int i = 0; i < N * GROUPS; i++) {
+        memcpy(scales + 2 * i, &(uint16_t){0x3c00}, 2);
+        zeros[i] = (unsigned char)(i % 16 - 8);
+    }
+    for (int i = 0; i < K; i++) {
+        x[i] = i % 3 == 0 ? -127.0f : 127.0f;
+    }
+    packed p = pack(&d.w);
+    rft_plan *plan = NULL;
+    rft_linear_args a = rft_linear_args_init();
+    rft_plan_info info = rft_plan_info_init();
+    assert_int_equal(rft_plan_create(ctx, &d, &plan, &err), RFT_OK);
+    assert_int_equal(rft_plan_get_info(plan, 1, &info), RFT_OK);
+    a.m = 1, a.x = x, a.y = y, a.weight = p.weight;
+    a.workspace = aligned_alloc(64, (info.workspace + 63) / 64 * 64 + 64);
+    a.workspace_bytes = info.workspace;
+    spoil_stack();
+    assert_int_equal(rft_linear_run(plan, &a, &err), RFT_OK);
+    for (int n = 0; n < N; n++) {
+        int sum = 0;
+        for (int k = 0; k < K; k++) {
+            const int code = codes[(n * K + k) / 2] >> (k % 2 * 4) & 15, value = code < 8 ? code : code - 16;
+            sum += (int)x[k] * (value - (signed char)zeros[n * GROUPS + k / 16]);
+        }
+        assert_true(y[n] == (float)sum);
+    }
+    free(a.workspace);
+    rft_plan_free(plan);
+    drop(&p);
+}
+
 /* At every m the bits are those of the same weights stored as f32. */
 static void test_bits_of_f32(void **state) {
     (void)state;
@@ -315,7 +369,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_block_format), cmocka_unit_test(test_any_bits),       cmocka_unit_test(test_scales_apart),
         cmocka_unit_test(test_documented_bytes),   cmocka_unit_test(test_damaged_scales), cmocka_unit_test(test_bits_of_f32),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_half_a_block),       cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);
 }
