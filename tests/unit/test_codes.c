@@ -257,8 +257,8 @@ static __attribute__((noinline)) void spoil_stack(void) {
     }
 }
 
-/* Groups of 16 k and a last block of 32 of which less than half is there: its second half has no scale. Sums are whole numbers, as
- * every x is 127 or -127 and scales are 1. */
+/* Groups of 16 k and a last block of 32 of which less than half is there: its second half has no scale. Sums are whole
+ * numbers, as every x is 127 or -127 and scales are 1. */
 static void test_half_a_block(void **state) {
     (void)state;
     enum { N = 33, K = 70, GROUPS = 5 };
