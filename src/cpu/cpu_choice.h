@@ -39,6 +39,8 @@ struct rft__choice {
     rft__problem p;
     bool low_bit;
     rft__packing packing; /* of a low-bit W */
+    int64_t panel_stride; /* of a packed W: rft__cpu_panel_stride */
+    int granule;          /* rft__panel_granule */
     int n_range;
     rft__cpu_range range[RFT__MAX_RANGES];
     bool forced;

@@ -318,6 +318,8 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
     c->p = *p;
     c->low_bit = rft__matrix_is_low_bit(&p->w);
     c->packing = c->low_bit ? rft__packing_of(&p->w) : (rft__packing){.bits = 0};
+    c->panel_stride = rft__cpu_panel_stride(&p->w);
+    c->granule = rft__panel_granule(&p->w);
     c->forced = forced != NULL;
     const rft_status s = fill_ranges(c, forced, err);
     if (s != RFT_OK) {

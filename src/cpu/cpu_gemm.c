@@ -549,7 +549,7 @@ static job make_job(const rft__run *run) {
              .x = args->x,
              .w = w_of(args, pick),
              .panels = rft__cpu_panels(&p->w),
-             .panel_stride = rft__cpu_panel_stride(&p->w),
+             .panel_stride = c->panel_stride,
              .workspace = args->workspace,
              .thread_bytes = (size_t)rft__thread_bytes(c, pick, args->m)};
     char *behind = j.workspace + (size_t)c->device->threads * j.thread_bytes;

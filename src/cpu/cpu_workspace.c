@@ -57,7 +57,7 @@ rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t
     const int unit = rft__cpu_unit(&c->p.w);
     const bool split = !c->p.batch_invariant && m <= RFT__TABLE_M;
     /* Neither kernel nor packed W may be cut in a pair, nor a panel of codes inside a chunk. */
-    const int kr = (int)rft__max(pick->kernel->kr, rft__panel_granule(&c->p.w));
+    const int kr = (int)rft__max(pick->kernel->kr, c->granule);
     return rft__grid_make(is_tiny(c, m) ? 1 : c->device->threads, m, pick->kernel->mr,
                           rft__cpu_panels(&c->p.w) / unit * c->p.batch, c->p.w.k, kr, 512, split);
 }
