@@ -162,11 +162,7 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
     const bool always = bits == 2 || bits == 3 || bits == 6, never = !always && (offset == RFT__OFFSET_MINIMUM || bits == 5);
     const bool halves = always || (!never && packing->step < RFT__BLOCK);
     const int shift = packing->step_shift;
-    RFT_UNROLL
-    for (int i = 0; i < rows * panels; i++) {
-        c[i / panels][i % panels] =
-            accumulate ? vec_load(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS) : vec_zero();
-    }
+    load_sums(rows, panels, acc, acc_stride, accumulate, c);
     for (; k > 0; k -= RFT__CHUNK) {
         const int64_t chunk = rft__min(k, RFT__CHUNK);
         RFT_UNROLL
@@ -184,9 +180,6 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
             }
         }
     }
-    RFT_UNROLL
-    for (int i = 0; i < rows * panels; i++) {
-        vec_store(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS, c[i / panels][i % panels]);
-    }
+    store_sums(rows, panels, c, acc, acc_stride);
 }
 #define CODES_TILE codes8_tile

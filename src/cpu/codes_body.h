@@ -113,11 +113,7 @@ RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int pane
     const table t = table_load(packing->lut);
     const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)packing->bias);
     const int shift = packing->step_shift;
-    RFT_UNROLL
-    for (int i = 0; i < rows * panels; i++) {
-        c[i / panels][i % panels] =
-            accumulate ? vec_load(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS) : vec_zero();
-    }
+    load_sums(rows, panels, acc, acc_stride, accumulate, c);
     for (; k > 0; k -= RFT__CHUNK) {
         const int64_t chunk = rft__min(k, RFT__CHUNK);
         RFT_UNROLL
@@ -139,10 +135,7 @@ RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int pane
             codes_rest(rows, panels, packing, chunk % RFT__BLOCK, x, w, w_stride, s, b, c);
         }
     }
-    RFT_UNROLL
-    for (int i = 0; i < rows * panels; i++) {
-        vec_store(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS, c[i / panels][i % panels]);
-    }
+    store_sums(rows, panels, c, acc, acc_stride);
 }
 #define CODES_TILE codes_tile
 

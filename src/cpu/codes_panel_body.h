@@ -140,6 +140,23 @@ RFT_INLINE void fetch_block(int bits, int panels, const char *codes, size_t w_st
     }
 }
 
+/* Sums of a tile, in registers while it is multiplied: from acc where they go on, and back. */
+RFT_INLINE void load_sums(int rows, int panels, const float *acc, int acc_stride, bool accumulate,
+                          vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
+    RFT_UNROLL
+    for (int i = 0; i < rows * panels; i++) {
+        c[i / panels][i % panels] =
+            accumulate ? vec_load(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS) : vec_zero();
+    }
+}
+
+RFT_INLINE void store_sums(int rows, int panels, vec c[RFT__MAX_ROWS][RFT__MAX_PANELS], float *acc, int acc_stride) {
+    RFT_UNROLL
+    for (int i = 0; i < rows * panels; i++) {
+        vec_store(acc + i / panels * acc_stride + i % panels * RFT__COLUMNS, c[i / panels][i % panels]);
+    }
+}
+
 /* What the names of families stand for. */
 #define CODES_BITS_q2m   2
 #define CODES_BITS_q3    3
