@@ -41,11 +41,15 @@ const unsigned char *rft__stored_block(const rft__matrix *w, const rft__stored_w
 static void scaled_row(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t n, float *out) {
     const rft__quant *q = rft__quant_find(w->elem);
     const unsigned char *codes = rft__stored_block(w, from, b, n, 0);
+    float scale = 0.0f, zero = 0.0f;
     for (int64_t k = 0; k < w->k; k++) {
-        const int64_t g = k / w->group_k, whole = q->bits == 4 ? k & ~(int64_t)1 : k;
+        if (k % w->group_k == 0) {
+            scale = rft__stored_scale(w, from, b, n, k / w->group_k);
+            zero = (float)rft__stored_zero(w, from, b, n, k / w->group_k);
+        }
+        const int64_t whole = q->bits == 4 ? k & ~(int64_t)1 : k;
         const unsigned code = q->code(codes + (q->bits == 4 ? whole / 2 : whole), (unsigned)(k - whole));
-        const float value = rft__quant_value(q, code) - (float)rft__stored_zero(w, from, b, n, g);
-        out[k] = value * rft__stored_scale(w, from, b, n, g);
+        out[k] = (rft__quant_value(q, code) - zero) * scale;
     }
 }
 
