@@ -79,14 +79,23 @@ static float scale_of(const rft__levels *levels, const float *x, rft__fit fit) {
                                   : choose_scale(levels, x, plain, rft__fit_scale(levels, x, N, rft__through_f16, 0));
 }
 
-void rft__encode_q4_0(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
+/* A scale and 16 levels: f16, nibbles. */
+static void encode_nibbles(const rft__levels *levels, const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
     for (int64_t b = 0; b < blocks; b++, src += N, dst += 18) {
         uint8_t codes[N];
-        const float d = scale_of(&four_bits, src, fit);
-        rft__code_scaled(&four_bits, src, N, d, codes);
+        const float d = scale_of(levels, src, fit);
+        rft__code_scaled(levels, src, N, d, codes);
         rft__store_f16(dst, d);
         store_halves(dst + 2, codes);
     }
+}
+
+void rft__encode_q4_0(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
+    encode_nibbles(&four_bits, src, blocks, fit, dst);
+}
+
+void rft__encode_iq4_nl(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
+    encode_nibbles(&rft__iq4_levels, src, blocks, fit, dst);
 }
 
 void rft__encode_q5_0(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
@@ -97,16 +106,6 @@ void rft__encode_q5_0(const float *src, int64_t blocks, rft__fit fit, unsigned c
         rft__store_f16(dst, d);
         store_fifth_bits(dst + 2, codes);
         store_halves(dst + 6, codes);
-    }
-}
-
-void rft__encode_iq4_nl(const float *src, int64_t blocks, rft__fit fit, unsigned char *dst) {
-    for (int64_t b = 0; b < blocks; b++, src += N, dst += 18) {
-        uint8_t codes[N];
-        const float d = scale_of(&rft__iq4_levels, src, fit);
-        rft__code_scaled(&rft__iq4_levels, src, N, d, codes);
-        rft__store_f16(dst, d);
-        store_halves(dst + 2, codes);
     }
 }
 

@@ -103,6 +103,22 @@ uint16_t rft__bf16_from_f32(float value) {
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* Bits of a finite magnitude in a float with `dropped` bits less of a fraction, whose least normal number has the bits `normal`
+ * in f32. Below that a step is as large as that of f32 at a power of two 2^dropped above, which rounds when it is added. */
+static uint32_t narrow(uint32_t magnitude, uint32_t normal, int dropped) {
+    if (magnitude < normal) {
+        const uint32_t anchor = normal + ((uint32_t)dropped << 23);
+        float at, sum;
+        memcpy(&at, &magnitude, sizeof at);
+        memcpy(&sum, &anchor, sizeof sum);
+        sum += at;
+        memcpy(&magnitude, &sum, sizeof magnitude);
+        return magnitude - anchor;
+    }
+    const uint32_t half = (1u << (dropped - 1)) - 1;
+    return (magnitude - (normal - 0x00800000u) + half + (magnitude >> dropped & 1u)) >> dropped;
+}
+
 uint16_t rft__f16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -113,14 +129,7 @@ uint16_t rft__f16_from_f32(float value) {
     if (magnitude >= 0x477ff000u) { /* 65520: halfway to what would be the next one */
         return (uint16_t)(sign | 0x7c00u);
     }
-    if (magnitude < 0x38800000u) { /* below 2^-14 a step is 2^-24, that of f32 at 0.5 */
-        float at;
-        memcpy(&at, &magnitude, sizeof at);
-        at += 0.5f;
-        memcpy(&bits, &at, sizeof bits);
-        return (uint16_t)(sign | (bits - 0x3f000000u));
-    }
-    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
+    return (uint16_t)(sign | narrow(magnitude, 0x38800000u, 13)); /* 2^-14 */
 }
 
 uint8_t rft__e4m3_from_f32(float value) {
@@ -133,12 +142,5 @@ uint8_t rft__e4m3_from_f32(float value) {
     if (magnitude >= 0x43e00000u) { /* 448 */
         return (uint8_t)(sign | 0x7eu);
     }
-    if (magnitude < 0x3c800000u) { /* below 2^-6 a step is 2^-9, that of f32 at 2^14 */
-        float at;
-        memcpy(&at, &magnitude, sizeof at);
-        at += 16384.0f;
-        memcpy(&bits, &at, sizeof bits);
-        return (uint8_t)(sign | (bits - 0x46800000u));
-    }
-    return (uint8_t)(sign | (magnitude - 0x3c000000u + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20);
+    return (uint8_t)(sign | narrow(magnitude, 0x3c800000u, 20)); /* 2^-6 */
 }
