@@ -123,14 +123,20 @@ static void finish_mxfp4(const rft__binder *b, rft__import *im, rft__tensor *out
     rft__bind_shape(out, RFT_E2M1, im->n, im->k);
 }
 
-rft_status rft__bind_mxfp4_rows(const rft__binder *b, rft__import *im, rft__tensor *out) {
-    static const rft_type scale_types[] = {RFT_U8, RFT_E8M0, (rft_type)0};
-    if (b->head->dims[0] % 16 != 0) {
-        RFT_FAIL(b->err, RFT_E_ARG, "tensor '%.120s' has rows of %" PRId64 " bytes, no multiple of 16", b->head->name,
-                 b->head->dims[0]);
+/* Of rows of bytes that hold two codes each, in groups of so many bytes. */
+static rft_status set_sizes(const rft__binder *b, int group_bytes, rft__import *im) {
+    if (b->head->dims[0] % group_bytes != 0) {
+        RFT_FAIL(b->err, RFT_E_ARG, "tensor '%.120s' has rows of %" PRId64 " bytes, no multiple of %d", b->head->name,
+                 b->head->dims[0], group_bytes);
     }
     im->n = b->head->rows;
     im->k = 2 * b->head->dims[0];
+    return RFT_OK;
+}
+
+rft_status rft__bind_mxfp4_rows(const rft__binder *b, rft__import *im, rft__tensor *out) {
+    static const rft_type scale_types[] = {RFT_U8, RFT_E8M0, (rft_type)0};
+    RFT_TRY(set_sizes(b, 16, im));
     RFT_TRY(rft__bind_matrix(b, ".weight_scale", scale_types, im->n, im->k / 32, &im->part[SCALES]));
     finish_mxfp4(b, im, out);
     return RFT_OK;
@@ -174,12 +180,7 @@ static void decode_divided(const rft__import *im, int64_t row, int64_t k0, int64
 static rft_status bind_nvfp4(const rft__binder *b, const char *global, rft__import *im, rft__tensor *out) {
     static const rft_type e4m3[] = {RFT_E4M3, (rft_type)0}, f32[] = {RFT_F32, (rft_type)0};
     const rft__tensor *whole;
-    if (b->head->dims[0] % 8 != 0) {
-        RFT_FAIL(b->err, RFT_E_ARG, "tensor '%.120s' has rows of %" PRId64 " bytes, no multiple of 8", b->head->name,
-                 b->head->dims[0]);
-    }
-    im->n = b->head->rows;
-    im->k = 2 * b->head->dims[0];
+    RFT_TRY(set_sizes(b, 8, im));
     RFT_TRY(rft__bind_matrix(b, ".weight_scale", e4m3, im->n, im->k / 16, &im->part[SCALES]));
     RFT_TRY(rft__bind_matrix(b, global, f32, 1, 1, &whole));
     rft__bind_optional(b, ".input_scale");
