@@ -18,13 +18,6 @@
 
 enum { SHAPE_BYTES = 16 };
 
-typedef struct packer {
-    const rft_model *model;
-    const rft_quantize_options *o;
-    bool *linear;
-    rft_error *err;
-} packer;
-
 static bool has_shape(const rft__planned *p) { return p->packed && p->packing.code != RFT_E4M3; }
 
 static int64_t scale_bytes_of(const rft__planned *p) { return p->source->rows * rft__packing_scale_bytes(&p->packing); }
@@ -42,7 +35,7 @@ static void keep(rft__planned *p, const char *why) {
 }
 
 /* Scales are of the type that the weights had, and bf16 where that was none of f32, f16 and bf16. */
-static void pack(const packer *w, rft__planned *p) {
+static void pack(const rft__planner *w, rft__planned *p) {
     const rft_type from = p->source->format->type;
     const bool plain = !p->source->import && rft__type_is_float(from);
     p->packed = true;
@@ -50,7 +43,7 @@ static void pack(const packer *w, rft__planned *p) {
     p->to = rft__format_find(w->o->to);
 }
 
-static rft_status decide(const packer *w, rft__planned *p) {
+static rft_status decide(const rft__planner *w, rft__planned *p) {
     const int64_t k = p->source->dims[0], group = group_of(w->o, k);
     if (!w->linear[p->index] || strcmp(p->name, "lm_head.weight") == 0) {
         keep(p, p->source->n_dims < 2 ? "a vector" : "not a layer of a block");
@@ -109,8 +102,7 @@ static rft_status place(const rft__allocator *a, rft__quantize_plan *plan, rft_e
     return RFT_OK;
 }
 
-static rft_status make(const packer *w, rft__quantize_plan *out) {
-    rft__quantize_mark_linear(w->model, w->linear);
+static rft_status fill(const rft__planner *w, rft__quantize_plan *out) {
     for (size_t i = 0; i < w->model->tensors->count; i++) {
         rft__planned *p = &out->list[out->count++];
         *p = (rft__planned){.source = &w->model->tensors->list[i], .index = (int64_t)i};
@@ -135,20 +127,8 @@ static rft_status check_options(const rft_model *m, const rft_quantize_options *
 }
 
 rft_status rft__packed_plan_make(const rft_model *m, const rft_quantize_options *o, rft__quantize_plan *out, rft_error *err) {
-    const rft__allocator *a = &m->allocator;
-    const size_t count = m->tensors->count;
     RFT_TRY(check_options(m, o, err));
-    packer w = {m, o, rft__alloc(a, count, sizeof(void *)), err};
-    *out = (rft__quantize_plan){.list = rft__alloc(a, count * sizeof *out->list, sizeof(void *)), .room = count, .alignment = 1};
-    rft_status status = w.linear && out->list ? RFT_OK : rft__error_set(err, RFT_E_NOMEM, 0, "no memory for %zu tensors", count);
-    if (status == RFT_OK) {
-        status = make(&w, out);
-    }
-    rft__release(a, w.linear, count);
-    if (status != RFT_OK) {
-        rft__quantize_plan_free(a, out);
-    }
-    return status;
+    return rft__quantize_plan_build(m, o, fill, out, err);
 }
 
 /* ---- header ---- */

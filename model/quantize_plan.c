@@ -11,20 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct planner {
-    const rft_model *model;
-    const rft_quantize_options *o;
-    bool *linear; /* of each tensor: is it the weight of a product? */
-    rft_error *err;
-} planner;
-
 static bool is_plain(rft_type type) { return type == RFT_F32 || type == RFT_F16 || type == RFT_BF16; }
 
-static bool from_checkpoint(const planner *p) { return p->model->format == RFT_MODEL_SAFETENSORS; }
+static bool from_checkpoint(const rft__planner *p) { return p->model->format == RFT_MODEL_SAFETENSORS; }
 
 /* ---- which ---- */
 
-void rft__quantize_mark_linear(const rft_model *m, bool *linear) {
+static void mark_linear(const rft_model *m, bool *linear) {
     const rft__naming *naming = m->format == RFT_MODEL_SAFETENSORS ? &rft__hf_naming : &rft__gguf_naming;
     for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
         const int64_t blocks = role == RFT_ROLE_LM_HEAD ? 1 : m->hparams.layers;
@@ -51,7 +44,7 @@ bool rft__quantize_keeps(const rft_quantize_options *o, const char *name) {
 /* ---- what it becomes ---- */
 
 /* As it is: the same bytes, but vectors of a checkpoint as f32, and what GGUF has no type for as bf16. */
-static void keep(const planner *p, const char *why, rft__planned *out) {
+static void keep(const rft__planner *p, const char *why, rft__planned *out) {
     const rft__format *f = out->source->format;
     rft_type to = f->type;
     if (from_checkpoint(p) && out->source->n_dims < 2 && is_plain(f->type)) {
@@ -64,7 +57,7 @@ static void keep(const planner *p, const char *why, rft__planned *out) {
     snprintf(out->why, sizeof out->why, "%s", why);
 }
 
-static void convert(const planner *p, rft_type to, rft__planned *out) {
+static void convert(const rft__planner *p, rft_type to, rft__planned *out) {
     const rft__encoder *e = rft__encoder_find(to);
     const rft__format *f = rft__format_find(to);
     const int64_t k = out->source->dims[0];
@@ -98,7 +91,7 @@ rft_status rft__quantize_check_source(const rft_quantize_options *o, const rft__
     return RFT_OK;
 }
 
-static rft_status decide(const planner *p, rft__planned *out) {
+static rft_status decide(const rft__planner *p, rft__planned *out) {
     const bool embedding = strcmp(out->name, "token_embd.weight") == 0;
     const bool wanted = p->linear[out->index] || (embedding && (p->o->flags & RFT_QUANTIZE_EMBEDDINGS) != 0);
     if (!wanted) {
@@ -119,11 +112,11 @@ static rft_status decide(const planner *p, rft__planned *out) {
 /* ---- all ---- */
 
 /* A tied head that is stored all the same, and rotary frequencies that follow from the sizes. */
-static bool is_left_out(const planner *p, const char *name) {
+static bool is_left_out(const rft__planner *p, const char *name) {
     return (p->model->hparams.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, ".rotary_emb.inv_freq") != NULL;
 }
 
-static rft_status plan_tensor(const planner *p, int64_t index, rft__quantize_plan *out) {
+static rft_status plan_tensor(const rft__planner *p, int64_t index, rft__quantize_plan *out) {
     const rft__tensor *t = &p->model->tensors->list[index];
     rft__planned *planned = &out->list[out->count];
     *planned = (rft__planned){.source = t, .index = index};
@@ -163,7 +156,7 @@ static rft_status place(rft__quantize_plan *plan, rft_error *err) {
     return RFT_OK;
 }
 
-static rft_status make(const planner *p, rft__quantize_plan *out) {
+static rft_status fill(const rft__planner *p, rft__quantize_plan *out) {
     int64_t alignment = 32;
     if (from_checkpoint(p)) {
         RFT_TRY(rft__hf_rope_freqs(p->model, out->freqs, &out->n_freqs, p->err));
@@ -171,7 +164,6 @@ static rft_status make(const planner *p, rft__quantize_plan *out) {
         RFT_TRY(rft__gguf_integer(&p->model->gguf, "general.alignment", false, 8, UINT32_MAX, &alignment, p->err));
     }
     out->alignment = (uint64_t)alignment;
-    rft__quantize_mark_linear(p->model, p->linear);
     for (size_t i = 0; i < p->model->tensors->count; i++) {
         RFT_TRY(plan_tensor(p, (int64_t)i, out));
     }
@@ -180,13 +172,20 @@ static rft_status make(const planner *p, rft__quantize_plan *out) {
 }
 
 rft_status rft__quantize_plan_make(const rft_model *m, const rft_quantize_options *o, rft__quantize_plan *out, rft_error *err) {
+    return rft__quantize_plan_build(m, o, fill, out, err);
+}
+
+rft_status rft__quantize_plan_build(const rft_model *m, const rft_quantize_options *o,
+                                    rft_status (*fill_plan)(const rft__planner *p, rft__quantize_plan *out),
+                                    rft__quantize_plan *out, rft_error *err) {
     const rft__allocator *a = &m->allocator;
-    const size_t count = m->tensors->count, room = count + 1;
-    planner p = {m, o, rft__alloc(a, count, sizeof(void *)), err};
-    *out = (rft__quantize_plan){.list = rft__alloc(a, room * sizeof *out->list, sizeof(void *)), .room = room};
+    const size_t count = m->tensors->count, room = count + 1; /* rotary frequencies may come to the tensors */
+    const rft__planner p = {m, o, rft__alloc(a, count, sizeof(void *)), err};
+    *out = (rft__quantize_plan){.list = rft__alloc(a, room * sizeof *out->list, sizeof(void *)), .room = room, .alignment = 1};
     rft_status status = p.linear && out->list ? RFT_OK : rft__error_set(err, RFT_E_NOMEM, 0, "no memory for %zu tensors", count);
     if (status == RFT_OK) {
-        status = make(&p, out);
+        mark_linear(m, p.linear);
+        status = fill_plan(&p, out);
     }
     rft__release(a, p.linear, count);
     if (status != RFT_OK) {

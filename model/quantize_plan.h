@@ -37,8 +37,18 @@ typedef struct rft__quantize_plan {
     int64_t n_freqs;
 } rft__quantize_plan;
 
-/* Is the weight of a product: for each tensor of the model. */
-void rft__quantize_mark_linear(const rft_model *model, bool *linear);
+/* What a plan is made from. */
+typedef struct rft__planner {
+    const rft_model *model;
+    const rft_quantize_options *o;
+    bool *linear; /* of each tensor: is it the weight of a product? */
+    rft_error *err;
+} rft__planner;
+
+/* Makes room, marks what is linear, and lets fill_plan do the rest. out is empty where it fails. */
+rft_status rft__quantize_plan_build(const rft_model *model, const rft_quantize_options *o,
+                                    rft_status (*fill_plan)(const rft__planner *p, rft__quantize_plan *out),
+                                    rft__quantize_plan *out, rft_error *err);
 bool rft__quantize_keeps(const rft_quantize_options *o, const char *name);
 /* Can this weight be quantised, or quantised again? */
 rft_status rft__quantize_check_source(const rft_quantize_options *o, const rft__tensor *t, rft_error *err);
