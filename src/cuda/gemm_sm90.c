@@ -359,7 +359,7 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     const int x_last = last_x_rows(p, c, a->m), w_last = last_w_rows(p, c);
     map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
     map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
-    if (deferred(p, c) && rft__y_fits_map((uintptr_t)a->y, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
+    if (deferred(p, c) && rft__y_fits_map((uintptr_t)a->y, p->epi.n_out, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
         map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, RFT_CHUNK_ROWS);
     }
     if (x_last > 0) {

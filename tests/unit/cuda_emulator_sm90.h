@@ -353,7 +353,8 @@ static void store_now(const store *s) {
     for (unsigned i = 0; i < m->box[0] * m->box[1]; i++) {
         const unsigned column = i % m->box[0], row = i / m->box[0];
         const uint64_t c[3] = {(uint64_t)s->c[0] + column, (uint64_t)s->c[1] + row, (uint64_t)s->c[2]};
-        if (c[0] < m->dim[0] && c[1] < m->dim[1] && (m->rank < 3 || c[2] < m->dim[2])) {
+        const bool piece_begins = c[0] * m->size / 16 * 16 < m->dim[0] * m->size; /* a piece of 16 bytes is stored whole */
+        if (piece_begins && c[1] < m->dim[1] && (m->rank < 3 || c[2] < m->dim[2])) {
             const uint64_t offset = c[0] * m->size + c[1] * m->stride[1] + (m->rank > 2 ? c[2] * m->stride[2] : 0);
             unsigned char *const to = (unsigned char *)(uintptr_t)m->address + offset;
             memcpy(to, now->block->memory + s->from + row * 128 + (column * m->size ^ row % 8 * 16), m->size);

@@ -316,7 +316,8 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
 }
 
 RFT_FN bool y_by_map(const rft__cuda_args *a) {
-    return RFT_DEFERRED && rft__y_fits_map((unsigned long long)a->y, a->ldy, RFT_BATCHED ? a->y_batch_stride : 0);
+    return RFT_DEFERRED &&
+           rft__y_fits_map((unsigned long long)a->y, RFT_GLU ? a->n / 2 : a->n, a->ldy, RFT_BATCHED ? a->y_batch_stride : 0);
 }
 
 /* A warp's chunk by one bulk store; where there is room for two, the store of the chunk before may still be reading the other. */
