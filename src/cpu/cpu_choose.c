@@ -13,7 +13,8 @@
  *   Only a lone tile streams W as memory brings it: several that share 16-bit panels cost 1.05 times as much. A strip is widened
  * again for every block of X that L2 holds. Figures: docs/decisions/2026-11-29-tall-tiles.md.
  *   Tile kernels: see tile_cost. For few rows their time is less than that in which memory brings W, so the level below keeps
- * those (TILE_LEAST_ROWS: by what others report, not yet measured here).
+ * those (TILE_LEAST_ROWS; 4096 x 4096 and 14336 x 4096, time of that level / of tiles, 16 threads: m = 4 0.99 0.80, m = 8 0.73
+ * 1.00, m = 12 1.48 1.28, m = 16 1.88 0.96; one thread: m = 8 1.03 1.18, m = 12 1.11).
  *   Kernels of rows read 4 columns at a time, so their tiles are 4 wide. vdpbf16ps kernels divide by their measured rate. Memory
  * time is equal for all and left out, but that no product runs while a strip is packed (us at run time for f32, bf16, f16:
  * K-contiguous w at m = 1 packed 1280, 540, 870, in place 540, 275, 325; at m = 48 4560, 2280, 4180 and 3920, 2010, 3750;
@@ -48,9 +49,9 @@ static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 static bool reads_panels(const rft__cpu_kernel *k) { return k->form == RFT__FORM_PANELS || k->form == RFT__FORM_TILES; }
 
 /* A tile register holds 16 rows; to load one takes 8 cycles, and a product is done after 52. A core has two FMA units, so that a
- * cycle of it is two of this model: a step of 32 k by 16. Bytes of a strip: see gemm_amx.c. */
-enum { TILE_ROWS = 16, TILE_LOAD = 8, TILE_LATENCY = 52, TILE_RATE = 16, TILE_STRIP = 24 << 10 };
-enum { TILE_LEAST_ROWS = 5 };
+ * cycle of it is two of this model: a step of 32 k by 16. */
+enum { TILE_ROWS = 16, TILE_LOAD = 8, TILE_LATENCY = 52, TILE_RATE = 16 };
+enum { TILE_LEAST_ROWS = 10 };
 
 static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
@@ -267,8 +268,7 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t bytes = k->form == RFT__FORM_TILES ? TILE_STRIP : 96 << 10;
-        const int64_t strip = rft__min(l2 / 8, bytes) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
+        const int64_t strip = rft__min(l2 / 8, 96 << 10) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
         const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), granule);

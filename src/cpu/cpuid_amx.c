@@ -7,8 +7,6 @@
 #define _GNU_SOURCE 1
 #include "cpu/cpuid.h"
 
-#include "base/env.h"
-
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #include <errno.h>
@@ -51,19 +49,13 @@ static bool has_shape(void) {
            (rows & 0xffff) >= 16 && (product & 0xff) >= 16 && (product >> 8 & 0xffff) >= 64;
 }
 
-/* No CPU with AMX has run the kernels yet, so the level serves those alone who name it. It also makes the signal frames of the
- * process larger for good, which nobody else should pay for. */
-static bool is_named(void) {
-    const char *cap = rft__env_text("RFT_MAX_ISA");
-    return cap != NULL && rft__isa_find(cap) == rft__isa_find("amx");
-}
-
 static const char *refusal(int number) {
     static char text[128];
     snprintf(text, sizeof text, "the system gives no permission for tiles (arch_prctl: %s)", strerrordesc_np(number));
     return text;
 }
 
+/* It makes the signal frames of the process larger for good. */
 static const char *ask(void) {
     unsigned long permitted = 0;
     if (syscall(SYS_arch_prctl, ASK, TILE_DATA) != 0) {
@@ -85,7 +77,7 @@ const char *rft__amx_missing(void) {
     if ((saved_components() >> TILE_CONFIG & 3) != 3) {
         return "the system does not save tiles (XCR0 bits 17 and 18)";
     }
-    return is_named() ? ask() : "its kernels have not run on such a CPU yet: RFT_MAX_ISA=amx asks for it";
+    return ask();
 }
 #else
 const char *rft__amx_missing(void) { return "this system's way to permit tiles is not known"; }

@@ -9,15 +9,18 @@
  *     5 X1  2    | 3      rows r0..r0 + r1
  *
  * A step is 32 k. At 32x32 it is 4 products of 16 cycles (one unit a core) and 4 loads of 8: 65536 FLOPs in 64 cycles on 4 KiB.
- * So it reads 64 bytes a cycle; L1 has 128 of them, L2 some 40. Hence, bytes a cycle of the product:
- *     W   one kc of a strip stays in L1 (24 KiB at kc = 384) for all row tiles: L1 32; memory 64 / row tiles
- *     X   from L2: 32, prefetched to L1 some steps ahead
- *     sums   4 KiB in and out of L2 each kc: 8192 / (64 * 12) = 11
- * A longer kc spares sums and pushes W out of L1 (X and W from L2: 64), a shorter one the reverse. 16x64 takes 5 loads a step and
- * reads W for 16 rows alone: for few rows, where W comes from memory anyway.
+ * So it reads 64 bytes a cycle; L1 has 128 of them, L2 some 40. 16x64 takes 5 loads a step and reads W for 16 rows alone: for
+ * few rows, where W comes from memory anyway.
+ *   Measured on 16 threads of a Xeon with 48 KiB of L1, shared with other machines, medians of 4 rounds in GFLOP/s (register loop
+ * of all threads: 14990). A strip of W over kc in 24, 32, 48 or 96 KiB, without fetching X to L1; in brackets with it:
+ *                                24           32     48     96
+ *     512 x 4096 x 14336         5200 (5060)  5420   5500   5830
+ *     2048 x 4096 x 4096         4640 (4720)  5160   5200   5580
+ *     512 x 4096 x 4096          5060 (4630)  4900   5110   5200
+ * Traffic of sums at short kc costs more than W does that L1 does not hold. Lines of W that are not fetched ahead cost 10 %.
  * A product takes as many cycles as X has rows, so heights are halved, not cut at 16. A tail of k is padded in a buffer, since
  * another shape of tiles would mean to configure them anew, which takes about 200 cycles and clears them.
- * Cycles are those of Intel's manuals. Not yet run on hardware: proved by the stand-in of tests/unit/amx_standin.h.
+ * Proved on machines without it by the stand-in of tests/unit/amx_standin.h.
  */
 #include "cpu/amx/tile_amx.h"
 #include "cpu/tile_family.h"
@@ -28,8 +31,7 @@ enum {
     ROWS = 16,
     ROW_BYTES = 64,
     STEP_K = ROW_BYTES / 2,
-    BLOCK = ROWS * ROW_BYTES, /* of a panel in a step */
-    X_AHEAD = 2               /* steps that X is fetched to L1 before its use */
+    BLOCK = ROWS * ROW_BYTES /* of a panel in a step */
 };
 
 /* ---- configuration ---- */
@@ -115,12 +117,6 @@ RFT_INLINE void fetch_w(int panels, int64_t step, fetch *f) {
             __builtin_prefetch(f->w + (size_t)p * f->stride, 0, 2);
         }
         f->w += ROW_BYTES;
-    }
-}
-
-static inline void fetch_x(int rows, const char *x, int64_t x_stride) {
-    for (int r = 0; r < rows; r++) {
-        __builtin_prefetch(x + r * x_stride, 0, 3);
     }
 }
 
@@ -213,7 +209,6 @@ RFT_INLINE void multiply(bool tall, int panels, int rows, int64_t k, operands o,
     fetch next = fetch_of(ahead);
     RFT_SUMS(RFT_SUM);
     for (int64_t i = 0; i < k / STEP_K; i++) {
-        fetch_x(rows, o.x0 + X_AHEAD * ROW_BYTES, o.x_stride);
         step(tall, panels, &o);
         fetch_w(panels, i, &next);
         o.x0 += ROW_BYTES;
