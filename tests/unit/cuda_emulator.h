@@ -18,6 +18,7 @@
 #define __shared__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline, unused))
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))

@@ -24,6 +24,7 @@
 #define __global__
 #define __grid_constant__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline, unused))
 #define __launch_bounds__(...)
 #define __align__(n)
 

@@ -54,8 +54,9 @@ typedef struct rft__origin { /* of an address: x or w, and the batch */
     int what, batch;
 } rft__origin;
 
-/* Bytes from p on, which are whole elements of one row of x or w as it is stored. */
-RFT_FN void rft__check_at(const rft__origin *o, const char *p, int bytes) {
+/* Bytes from p on, which are whole elements of one row of x or w as it is stored. A call: with the divisions in place a gemv
+ * of 8 rows took ten seconds to compile. Kernels with wgmma, which a call would serialise, have no use for it. */
+static __device__ __noinline__ void rft__check_at(const rft__origin *o, const char *p, int bytes) {
     const rft__cuda_args *const a = o->args;
     const bool x = o->what == RFT_AT_X, mn = x ? RFT_X_MN : RFT_W_MN;
     const long long outer = x ? a->m : a->n, rows = mn ? a->k : outer, columns = mn ? outer : a->k, ld = x ? a->ldx : a->ldw;
