@@ -136,12 +136,13 @@ rft_status case_run(bench_case *c, int64_t i, void *stream, rft_error *err) {
 
 int case_verify(bench_case *c) {
     rft_linear_args args = make_args(c, 0, NULL);
+    rft_weight_src src = weight_set_source(c->set, 0);
     double most = on_host(c->ctx) ? GFLOP_CPU : GFLOP_GPU;
     if (buffer_set(&c->y, 0xff, &c->err) != RFT_OK || rft_linear_run(c->plan, &args, &c->err) != RFT_OK ||
         rft_ctx_sync(c->ctx, NULL, &c->err) != RFT_OK)
         return cli_failed(&c->err, "run");
     c->proof = (rft_verify_result){.struct_size = sizeof c->proof};
-    if (rft_verify(c->plan, &args, weight_set_raw(c->set, 0), most, c->o->seed, &c->proof, &c->err) != RFT_OK)
+    if (rft_verify_source(c->plan, &args, &src, most, c->o->seed, &c->proof, &c->err) != RFT_OK)
         return cli_failed(&c->err, "verify");
     return c->proof.worst <= 1 ? CLI_OK : CLI_FAILED;
 }

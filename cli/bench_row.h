@@ -17,14 +17,17 @@ typedef struct row_peer {
 
 typedef struct bench_row {
     const char *device, *layout, *epi, *phase, *x, *y, *compute, *bound;
-    char kernel[ROW_NAME], w[32];
+    char kernel[ROW_NAME], w[WEIGHT_TEXT];
     int64_t m, n, k;
     double flops, min_bytes, intensity;
     double us, us_min, spread, call_us;
     double tflops, gbps;
     double bound_us, pct_roof; /* 0: no machine profile */
+    double packed_bytes;       /* of W, scales and padding among them; 0: none is packed */
+    double pct_read, pct_peak; /* of the bandwidth that reads of packed W reach; of the arithmetic peak; 0: no profile */
     double err, err_limit;     /* at the element nearest to its bound */
     bool cold, beside;         /* beside: a warm run, behind the row of its cold one */
+    bool low_bit;              /* W is codes: packed bytes and both shares are shown */
     bool on_gpu;               /* us is then time on the device, call_us what enqueuing a call takes */
     int threads;
     row_peer peer[ROW_PEERS];

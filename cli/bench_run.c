@@ -228,7 +228,12 @@ static void add_bound(const bench_job *job, const rft_linear_desc *desc, bool co
         return;
     r->bound = cold ? b.what : "compute";
     r->bound_us = 1e6 * (cold ? b.seconds : b.compute_seconds);
-    r->pct_roof = r->us > 0 ? 100 * r->bound_us / r->us : 0;
+    if (r->us <= 0)
+        return;
+    r->pct_roof = 100 * r->bound_us / r->us;
+    r->pct_peak = 100 * 1e6 * b.compute_seconds / r->us;
+    if (cold && r->min_bytes > 0)
+        r->pct_read = 100 * 1e6 * b.memory_seconds * (r->packed_bytes / r->min_bytes) / r->us;
 }
 
 static void add_work(const rft_plan_info *info, bench_row *r) {
@@ -260,7 +265,11 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
                    .k = k,
                    .on_gpu = !on_host(job->ctx),
                    .threads = job->context_threads};
-    snprintf(r.w, sizeof r.w, "%s", job->w_name ? job->w_name : rft_type_name(o->w));
+    if (job->w_name)
+        snprintf(r.w, sizeof r.w, "%s", job->w_name);
+    else
+        weight_text(o->w, &o->w_scales, r.w);
+    r.low_bit = cli_low_bit(o->w) && !r.on_gpu;
     return r;
 }
 
@@ -271,6 +280,7 @@ static bench_row make_row(const bench_job *job, const bench_case *c, const conte
     r.us_min = t->us_min;
     r.spread = t->spread;
     r.cold = cold;
+    r.packed_bytes = (double)c->set->packed_bytes;
     add_work(&c->info, &r);
     add_bound(job, &c->desc, cold, &r);
     add_proof(&c->proof, &r);

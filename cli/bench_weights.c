@@ -4,6 +4,7 @@
  * Sizes: 4 times the last-level cache, 256 MB at least (400 MB on a GPU), a quarter of memory at most.
  */
 #include "bench_weights.h"
+#include "cli_parse.h"
 
 #include <stdlib.h>
 
@@ -36,12 +37,35 @@ static int64_t count_copies(weight_set *set) {
     return copies < 1 ? 1 : (int64_t)copies;
 }
 
-static int fill_first(weight_set *set, const void *source, uint64_t seed) {
+/* Elements of one copy, each row in whole bytes or blocks; false: too many. */
+static bool count_elements(const rft_weight_desc *d, int64_t *elements) {
+    const bool by_k = d->order == RFT_K_CONTIGUOUS;
+    const int64_t unit = cli_block(d->elem), row = by_k ? d->k : d->n;
+    return unit > 0 && row <= INT64_MAX - unit &&
+           cli_product((row + unit - 1) / unit * unit, by_k ? d->n : d->k, d->batch, elements);
+}
+
+static int fill_first(weight_set *set, const void *source, int64_t elements, uint64_t seed) {
     rft_error err = {0};
-    int64_t elements = set->desc.n * set->desc.k * set->desc.batch;
     rft_status status = source ? buffer_write(&set->raw, 0, source, set->raw_bytes, &err)
                                : buffer_random(&set->raw, set->desc.elem, elements, seed, &err);
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "weights");
+}
+
+static rft_status make_apart(buffer *b, rft_ctx *ctx, rft_type type, int64_t count, uint64_t seed, rft_error *err) {
+    rft_status status = buffer_make(b, ctx, rft_type_bytes(type, count), err);
+    return status == RFT_OK ? buffer_random(b, type, count, seed, err) : status;
+}
+
+/* Scales and zero points that lie apart; a W of a file has none. X has seed + 1. */
+static int make_scales(weight_set *set, uint64_t seed) {
+    const rft_weight_desc *d = &set->desc;
+    const int64_t count = scales_count(d);
+    rft_error err = {0};
+    rft_status status = count ? make_apart(&set->scale, set->ctx, d->scale, count, seed + 2, &err) : RFT_OK;
+    if (status == RFT_OK && d->zero)
+        status = make_apart(&set->zero, set->ctx, d->zero, count, seed + 3, &err);
+    return status == RFT_OK ? CLI_OK : cli_failed(&err, "scales of weights");
 }
 
 static int make_raw(weight_set *set, int64_t copies) {
@@ -80,9 +104,8 @@ bool weight_set_need_raw(weight_set *set) {
 }
 
 static rft_status pack_one(weight_set *set, int64_t i, rft_error *err) {
-    rft_weight_src src = rft_weight_src_init();
+    rft_weight_src src = weight_set_source(set, i);
     char *storage = (char *)set->packed.p + (size_t)i * set->packed_stride;
-    src.q = weight_set_raw(set, i);
     return rft_weight_pack(set->ctx, &set->desc, &src, storage, NULL, &set->weight[i], err);
 }
 
@@ -103,7 +126,7 @@ static int pack_all(weight_set *set) {
 int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const void *source, bool dynamic, uint64_t seed) {
     int64_t elements;
     *set = (weight_set){.ctx = ctx, .desc = *desc};
-    if (!cli_product(desc->n, desc->k, desc->batch, &elements) || !cli_bytes(desc->elem, elements, &set->raw_bytes)) {
+    if (!count_elements(desc, &elements) || !cli_bytes(desc->elem, elements, &set->raw_bytes)) {
         cli_message("-n %lld -k %lld: a weight of that size and type %s cannot be made here", (long long)desc->n,
                     (long long)desc->k, rft_type_name(desc->elem));
         return CLI_USAGE;
@@ -111,7 +134,9 @@ int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, 
     set->copies = count_copies(set);
     int code = make_raw(set, 1);
     if (code == CLI_OK)
-        code = fill_first(set, source, seed);
+        code = fill_first(set, source, elements, seed);
+    if (code == CLI_OK)
+        code = make_scales(set, seed);
     if (code == CLI_OK && (dynamic || desc->flags & RFT_WEIGHT_VIEW) && !weight_set_need_raw(set))
         code = CLI_LIBRARY;
     return code == CLI_OK && !dynamic ? pack_all(set) : code;
@@ -122,12 +147,22 @@ void weight_set_free(weight_set *set) {
         rft_weight_free(set->weight[i]);
     free(set->weight);
     buffer_free(&set->packed);
+    buffer_free(&set->scale);
+    buffer_free(&set->zero);
     buffer_free(&set->raw);
     *set = (weight_set){0};
 }
 
 const void *weight_set_raw(const weight_set *set, int64_t i) {
     return (const char *)set->raw.p + (size_t)(i % set->raw_copies) * set->raw_stride;
+}
+
+rft_weight_src weight_set_source(const weight_set *set, int64_t i) {
+    rft_weight_src src = rft_weight_src_init();
+    src.q = weight_set_raw(set, i);
+    src.scale = set->scale.p;
+    src.zero = set->zero.p;
+    return src;
 }
 
 const rft_weight *weight_set_at(const weight_set *set, int64_t i) { return set->weight[i % set->copies]; }

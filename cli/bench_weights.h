@@ -11,9 +11,10 @@
 typedef struct weight_set {
     rft_ctx *ctx;
     rft_weight_desc desc;
-    size_t raw_bytes, packed_bytes; /* of one copy; packed_bytes 0: none is packed (dynamic) */
+    size_t raw_bytes, packed_bytes; /* of one copy, scales that lie apart not among raw ones; packed_bytes 0: none is packed */
     int64_t copies;
     bool cold;   /* the copies span 4 times the last-level cache */
+    buffer scale, zero; /* that lie apart: one copy, the same for all */
     buffer raw;  /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
     size_t raw_stride;
     int64_t raw_copies;
@@ -29,6 +30,8 @@ void weight_set_free(weight_set *set);
 bool weight_set_need_raw(weight_set *set);
 /* Of copy i, in the memory of the context. */
 const void *weight_set_raw(const weight_set *set, int64_t i);
+/* Copy i as a library call takes it, with its scales. */
+rft_weight_src weight_set_source(const weight_set *set, int64_t i);
 const rft_weight *weight_set_at(const weight_set *set, int64_t i);
 
 #endif

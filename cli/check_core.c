@@ -67,7 +67,7 @@ typedef struct attempt {
     rft_weight *weight;
     rft_operand operand[RFT_MAX_OPERANDS];
     block x, w, y;
-    check_scales scales;
+    weight_scales scales;
     int64_t columns; /* of y */
 } attempt;
 
@@ -240,7 +240,9 @@ static bool make_apart(attempt *a, int at, rft_type type, int64_t count) {
 
 /* Scales and zero points that lie apart from W's elements. */
 static bool make_scales(attempt *a) {
-    int64_t count = check_scales_count(&a->scales, a->p);
+    rft_weight_desc d = {.n = a->p->n, .k = a->p->k, .batch = a->p->batch};
+    scales_describe(&a->scales, &d);
+    int64_t count = scales_count(&d);
     return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count));
 }
 
@@ -321,10 +323,7 @@ static void describe(attempt *a) {
     d->w.k = p->k;
     d->w.ld = a->w.ld * a->w.unit;
     d->w.batch_stride = a->w.stride * a->w.unit;
-    d->w.scale = a->scales.scale;
-    d->w.zero = a->scales.zero;
-    d->w.group_n = a->scales.group_n;
-    d->w.group_k = a->scales.group_k;
+    scales_describe(&a->scales, &d->w);
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;

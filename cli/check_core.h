@@ -17,6 +17,7 @@ typedef struct check_problem {
     uint32_t threads;   /* 0: the default */
     int64_t m, n, k, batch;
     rft_type x, w, y;
+    weight_scales scales; /* of a W whose scales lie apart; scale 0: drawn from the seed */
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;
@@ -25,11 +26,6 @@ typedef struct check_problem {
      * of what reaches a kernel's text on a GPU (scale, flags), so that problems of one style share a compiled kernel. */
     uint64_t seed;
 } check_problem;
-
-typedef struct check_scales { /* of a W whose scales lie apart; 0: none do */
-    rft_type scale, zero;
-    int64_t group_n, group_k;
-} check_scales;
 
 typedef enum check_verdict {
     CHECK_RIGHT,
@@ -59,9 +55,7 @@ void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t check_random_next(uint64_t *state);
-/* Functions of the problem; how many scales there are. */
-check_scales check_scales_of(const check_problem *p);
-int64_t check_scales_count(const check_scales *s, const check_problem *p);
+weight_scales check_scales_of(const check_problem *p); /* a function of the problem */
 /* The command line that runs a problem again; device: a GPU's, or NULL. */
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap);
 /* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */

@@ -17,12 +17,12 @@ static bool has_zero(const check_problem *p, uint64_t drawn) {
     return strstr(p->kernel, "_q4z_") || strstr(p->kernel, "_q8z_");
 }
 
-check_scales check_scales_of(const check_problem *p) {
+weight_scales check_scales_of(const check_problem *p) {
     static const rft_type types[] = {RFT_F32, RFT_F16, RFT_BF16};
     static const int64_t groups_k[] = {32, 64, 128, 0, 16, 8, 96, 40}, groups_n[] = {1, 1, 0, 3};
     uint64_t state = p->seed / 2, drawn = check_random_next(&state);
-    check_scales s = {0};
-    if (!cli_low_bit(p->w) || (int)p->w >= 256)
+    weight_scales s = p->scales;
+    if (!scales_apart(p->w) || s.scale)
         return s;
     s.scale = p->w == RFT_E2M1 && drawn % 2 ? RFT_E8M0 : types[drawn / 2 % 3];
     s.group_k = groups_k[drawn / 8 % (p->compute == RFT_COMPUTE_I8 ? 5 : 8)];
@@ -32,15 +32,11 @@ check_scales check_scales_of(const check_problem *p) {
     return s;
 }
 
-static int64_t groups_of(int64_t extent, int64_t group) { return group ? (extent + group - 1) / group : extent > 0; }
-
-int64_t check_scales_count(const check_scales *s, const check_problem *p) {
-    return s->scale ? p->batch * groups_of(p->n, s->group_n) * groups_of(p->k, s->group_k) : 0;
-}
-
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
-    char threads[32] = "";
+    char threads[32] = "", w[WEIGHT_TEXT];
+    weight_scales scales = check_scales_of(p);
+    weight_text(p->w, &scales, w);
     if (p->threads)
         snprintf(threads, sizeof threads, " --threads %u", p->threads);
     snprintf(
@@ -48,7 +44,7 @@ void check_repro(const check_problem *p, const char *device, char *buf, size_t c
         "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s "
         "--seed %llu%s%s%s%s%s%s",
         device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k,
-        rft_type_name(p->x), rft_type_name(p->w), rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
+        rft_type_name(p->x), w, rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
         (long long)p->batch, threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "",
         p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
 }

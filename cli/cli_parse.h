@@ -10,6 +10,7 @@
 
 #define CLI_WHY      160
 #define CLI_EPI_TEXT 256
+#define WEIGHT_TEXT  80
 
 typedef struct int_list {
     int64_t *v;
@@ -21,10 +22,16 @@ typedef struct shape { /* one W and the numbers of rows that meet it */
     int_list m;
 } shape;
 
+typedef struct weight_scales { /* as in rft_weight_desc; scale 0: none lie apart */
+    rft_type scale, zero;
+    int64_t group_n, group_k;
+} weight_scales;
+
 typedef struct shape_list {
     shape *v;
     size_t n;
     rft_type x, w, y; /* 0: the file does not say */
+    weight_scales w_scales;
 } shape_list;
 
 typedef struct epilogue { /* op i that has an operand uses operand i of the run */
@@ -39,6 +46,13 @@ bool parse_number(const char *text, double min, double max, double *out, char wh
 /* "1,16,512", "1..64", and mixtures. */
 bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
+/* A type, and behind it what i8, u8, i4, u4 and e2m1 have apart: "i4:g128" is one scale in f32 for 128 k of a row, "i8" one a
+ * row, "g3x40" one for 3 rows by 40 k (0: all), "e2m1:g32:e8m0" of that type, "u4:g128:zero" with zero points. */
+bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char why[CLI_WHY]);
+void weight_text(rft_type type, const weight_scales *scales, char text[WEIGHT_TEXT]); /* that parse_weight would read */
+bool scales_apart(rft_type type);
+void scales_describe(const weight_scales *scales, rft_weight_desc *desc);
+int64_t scales_count(const rft_weight_desc *desc); /* of a matrix with its batch; 0 where none lie apart */
 /* "nt": X as stored row by row, W as torch.nn.Linear stores it, W[n][k]. */
 bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]);
 /* "auto", "f32", "tf32", "16": 16-bit operands on tensor cores. */

@@ -129,6 +129,7 @@ static void run_given(check_command *c) {
                        .batch = o->batch,
                        .x = o->x,
                        .w = o->w,
+                       .scales = o->w_scales,
                        .y = o->y,
                        .x_order = o->x_order,
                        .w_order = o->w_order,

@@ -24,7 +24,8 @@ static const struct argp_option flags[] = {
     {"batch", KEY_BATCH, "N", 0, "Products at once, each with its own X and W", 1},
     {NULL, 0, NULL, 0, "Product", 2},
     {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16", 2},
-    {"w", KEY_W, "TYPE", 0, "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ...", 2},
+    {"w", KEY_W, "TYPE", 0, "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ..., and i8, u8, i4, u4, e2m1 with "
+     "scales: i8 is one f32 a row, i4:g128:f16 one f16 for 128 k, u4:g32:zero with zero points", 2},
     {"y", KEY_Y, "TYPE", 0, "Default: f32", 2},
     {"layout", KEY_LAYOUT, "nt|nn|tn|tt", 0, "Of X and W; nt (default): both K-contiguous", 2},
     {"compute", KEY_COMPUTE, "auto|f32|tf32|16|i8", 0, "What multiplies; auto (default) keeps f32 accuracy", 2},
@@ -96,7 +97,7 @@ static bool read_value(int key, char *arg, run_options *o, char why[CLI_WHY]) {
     case 'n': return parse_list(arg, 0, &o->n, why);
     case 'k': return parse_list(arg, 0, &o->k, why);
     case KEY_X: return parse_type(arg, &o->x, why);
-    case KEY_W: return parse_type(arg, &o->w, why);
+    case KEY_W: return parse_weight(arg, &o->w, &o->w_scales, why);
     case KEY_Y: return parse_type(arg, &o->y, why);
     case KEY_LAYOUT: return read_layout(arg, o, why);
     case KEY_COMPUTE: return parse_compute(arg, &o->compute, why);
@@ -185,7 +186,10 @@ static rft_type first_given(rft_type flag, rft_type file, rft_type otherwise) {
 
 static void settle_types(run_options *o) {
     o->x = first_given(o->x, o->shapes.x, RFT_F32);
-    o->w = first_given(o->w, o->shapes.w, o->x);
+    if (!o->w) {
+        o->w = first_given(o->shapes.w, o->x, RFT_F32);
+        o->w_scales = o->shapes.w_scales;
+    }
     o->y = first_given(o->y, o->shapes.y, RFT_F32);
 }
 
@@ -251,6 +255,7 @@ rft_linear_desc options_desc(const run_options *o, int64_t n, int64_t k, int64_t
     d.x_order = o->x_order;
     d.compute = o->compute;
     d.w.elem = o->w;
+    scales_describe(&o->w_scales, &d.w);
     d.w.order = o->w_order;
     d.w.n = n;
     d.w.k = k;

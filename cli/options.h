@@ -16,6 +16,7 @@ typedef struct run_options {
     int_list m, n, k;
     shape_list shapes; /* made by options_finish from -n, -k and -m, or from the file */
     rft_type x, w, y;  /* 0 until options_finish where no flag gave them */
+    weight_scales w_scales;
     rft_order x_order, w_order;
     rft_compute compute;
     char layout[3];

@@ -51,8 +51,12 @@ json_t *json_of_row(const bench_row *r) {
                                 "gbps", known(r->gbps, timed), "bound", r->bound, "bound_us", known(r->bound_us, roof),
                                 "pct_roof", known(r->pct_roof, roof && timed), "err", known(r->err, timed), "err_limit",
                                 known(r->err_limit, timed), "cold", r->cold, "threads", r->threads, "peer", peers_of(r));
+    json_t *shares = json_pack("{s:o, s:o, s:o}", "packed_bytes", known(r->packed_bytes, r->packed_bytes > 0), "pct_read",
+                               known(r->pct_read, r->pct_read > 0), "pct_peak", known(r->pct_peak, r->pct_peak > 0));
     json_object_update(object, numbers);
+    json_object_update(object, shares);
     json_decref(numbers);
+    json_decref(shares);
     return object;
 }
 

@@ -46,7 +46,7 @@ static bool set_default(reader *r, const char *key, const char *value, char why[
     case 'x':
         return parse_type(value, &r->out->x, why);
     case 'w':
-        return parse_type(value, &r->out->w, why);
+        return parse_weight(value, &r->out->w, &r->out->w_scales, why);
     case 'y':
         return parse_type(value, &r->out->y, why);
     default:

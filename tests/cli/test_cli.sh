@@ -65,6 +65,15 @@ test_usage() {
     complains "-k: '-16'"
     run 2 bench -n 16 -k 16 --x f33
     complains "--x: 'f33'"
+    run 2 bench -n 16 -k 16 --w q4_0:g32
+    complains "--w: 'q4_0:g32': q4_0 has no scales apart"
+    run 2 bench -n 16 -k 16 --w i4:gx
+    run 2 bench -n 16 -k 16 --w i4:frob
+    complains "--w: 'frob'"
+    run 2 bench -n 16 -k 16 --w e2m1:zero
+    complains '--w: e2m1 has no zero points'
+    run 3 bench -m 1 -n 16 -k 16 --w i4:g12
+    complains 'group_k = 12'
     run 2 bench -n 16 -k 16 --layout nx
     complains "--layout: 'nx'"
     run 2 bench -n 16 -k 16 --epi bias:frob
@@ -139,6 +148,27 @@ test_bench() {
     says '"threads":1'
     run 0 bench -m 3 -n 48 -k 64 --vs "onednn=$work/none.so" "${quick[@]}" --json
     complains 'cannot open'
+}
+
+# Codes with scales that lie apart, the last odd in k; the names of the table and of JSON say what --w said.
+test_codes() {
+    local w
+    run 0 bench -m 1,5 -n 49 -k 96 --w i4:g32:f16 "${quick[@]}"
+    says ' w i4:g32:f16 '
+    says 'W MB +read % +peak %'
+    for w in i8 u4:g64:zero e2m1:g32:e8m0 i4:g3x40:bf16; do
+        run 0 bench -m 5 -n 49 -k 97 --w "$w" "${quick[@]}" --json
+        says "\"w\":\"$w\""
+        has_keys packed_bytes pct_read pct_peak
+        run 0 check -m 5 -n 49 -k 97 --w "$w"
+    done
+    run 0 bench -m 5 -n 49 -k 96 --w i4:g32 --compute i8 "${quick[@]}" --json
+    says '"kernel":"g[a-z]+_i8_q4_'
+    run 0 bench -m 3 -n 48 -k 64 "${quick[@]}"
+    if grep -q 'W MB' "$work/out"; then fail 'a W of floats has no columns of codes'; fi
+    printf 'w u4:g32:zero\nm 2\n16 64\n' >"$work/shapes"
+    run 0 explain --shapes "$work/shapes" --json
+    says '"w":"u4:g32:zero"'
 }
 
 test_shapes() {
@@ -273,7 +303,7 @@ test_jit() {
     has_keys m_min n k seconds
 }
 
-for part in usage help info explain bench shapes check roofline model gpu jit; do
+for part in usage help info explain bench codes shapes check roofline model gpu jit; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then

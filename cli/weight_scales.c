@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * weight_scales.c - the scales of integer and e2m1 weights, which lie apart from the codes: their place in --w, such as
+ * i4:g128:f16:zero, and in a descriptor. Declared in cli_parse.h; called by options.c, shapes.c and check_problem.c.
+ */
+#define _GNU_SOURCE
+#include "cli_parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool scales_apart(rft_type type) { return cli_low_bit(type) && (int)type < 256; }
+
+static rft_type zero_of(rft_type elem) {
+    return elem == RFT_I8 || elem == RFT_I4 ? RFT_I8 : elem == RFT_U8 || elem == RFT_U4 ? RFT_U8 : (rft_type)0;
+}
+
+/* "128" or "1x128": of k alone, or of n and k; 0 is the whole extent. */
+static bool parse_group(const char *text, weight_scales *s, char why[CLI_WHY]) {
+    char n[24] = "1";
+    const char *by = strchr(text, 'x');
+    if (by)
+        snprintf(n, sizeof n, "%.*s", (int)(by - text), text);
+    return parse_int(n, 0, INT64_MAX, &s->group_n, why) && parse_int(by ? by + 1 : text, 0, INT64_MAX, &s->group_k, why);
+}
+
+static bool parse_part(const char *part, rft_type elem, weight_scales *s, char why[CLI_WHY]) {
+    if (part[0] == 'g')
+        return parse_group(part + 1, s, why);
+    if (strcmp(part, "zero") != 0)
+        return parse_type(part, &s->scale, why);
+    s->zero = zero_of(elem);
+    if (!s->zero)
+        snprintf(why, CLI_WHY, "%s has no zero points; i8, u8, i4 and u4 have", rft_type_name(elem));
+    return s->zero != 0;
+}
+
+bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char why[CLI_WHY]) {
+    char copy[WEIGHT_TEXT], *rest = copy, *part;
+    bool good = snprintf(copy, sizeof copy, "%s", text) < WEIGHT_TEXT;
+    part = strsep(&rest, ":");
+    good = parse_type(good ? part : text, type, why); /* what is longer is no type */
+    *scales = (weight_scales){0};
+    if (good && scales_apart(*type))
+        *scales = (weight_scales){.scale = RFT_F32, .group_n = 1};
+    else if (good && rest) {
+        snprintf(why, CLI_WHY, "'%.60s': %s has no scales apart from it; i8, u8, i4, u4 and e2m1 have", text,
+                 rft_type_name(*type));
+        good = false;
+    }
+    while (good && (part = strsep(&rest, ":")) != NULL)
+        good = parse_part(part, *type, scales, why);
+    return good;
+}
+
+void weight_text(rft_type type, const weight_scales *s, char text[WEIGHT_TEXT]) {
+    int at = snprintf(text, WEIGHT_TEXT, "%s", rft_type_name(type));
+    if (s->scale && s->group_n != 1)
+        at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":g%lldx%lld", (long long)s->group_n, (long long)s->group_k);
+    else if (s->scale && s->group_k)
+        at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":g%lld", (long long)s->group_k);
+    if (s->scale && s->scale != RFT_F32)
+        at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":%s", rft_type_name(s->scale));
+    if (s->zero)
+        snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":zero");
+}
+
+void scales_describe(const weight_scales *s, rft_weight_desc *d) {
+    d->scale = s->scale;
+    d->zero = s->zero;
+    d->group_n = s->group_n;
+    d->group_k = s->group_k;
+}
+
+static int64_t groups_of(int64_t extent, int64_t group) {
+    return group && group < extent ? extent / group + (extent % group != 0) : extent > 0;
+}
+
+int64_t scales_count(const rft_weight_desc *d) {
+    return d->scale ? d->batch * groups_of(d->n, d->group_n) * groups_of(d->k, d->group_k) : 0;
+}
