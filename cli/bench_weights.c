@@ -124,8 +124,9 @@ static int pack_all(weight_set *set) {
 }
 
 int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const void *source, bool dynamic, uint64_t seed) {
+    static int64_t made;
     int64_t elements;
-    *set = (weight_set){.ctx = ctx, .desc = *desc};
+    *set = (weight_set){.ctx = ctx, .desc = *desc, .serial = ++made};
     if (!count_elements(desc, &elements) || !cli_bytes(desc->elem, elements, &set->raw_bytes)) {
         cli_message("-n %lld -k %lld: a weight of that size and type %s cannot be made here", (long long)desc->n,
                     (long long)desc->k, rft_type_name(desc->elem));

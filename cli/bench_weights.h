@@ -12,6 +12,7 @@ typedef struct weight_set {
     rft_ctx *ctx;
     rft_weight_desc desc;
     size_t raw_bytes, packed_bytes; /* of one copy, scales that lie apart not among raw ones; packed_bytes 0: none is packed */
+    int64_t serial; /* from 1; no two sets have the same */
     int64_t copies;
     bool cold;   /* the copies span 4 times the last-level cache */
     buffer scale, zero; /* that lie apart: one copy, the same for all */

@@ -68,6 +68,6 @@ void *peer_symbol(const peer *p, const char *name);
 /* Whether y agrees with `ours` as two correct products would: the relative root-mean-square difference. */
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count);
 
-extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_cublaslt;
+extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_cublaslt, peer_ggml, peer_ggml_plain;
 
 #endif

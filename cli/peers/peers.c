@@ -14,7 +14,8 @@
 
 #define MOST_PEERS 8
 
-static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis, &peer_mkl, &peer_onednn, &peer_cublaslt};
+static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis, &peer_mkl, &peer_onednn, &peer_cublaslt,
+                                        &peer_ggml,     &peer_ggml_plain};
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -100,7 +101,7 @@ int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t thre
         if (kind) {
             add_peer(&like, kind, path, out);
         } else {
-            cli_message("--vs %s: no such library; openblas, blis, mkl, onednn and cublaslt are known", item);
+            cli_message("--vs %s: no such library; openblas, blis, mkl, onednn, ggml, ggml-plain and cublaslt are known", item);
             code = CLI_USAGE;
         }
     }
