@@ -104,9 +104,9 @@ static int bare_weights(bench_job *job, const bench_case *c, line_up *l) {
     return weight_set_make(&l->bare_set, job->ctx, &d, weight_set_raw(c->set, 0), job->o->dynamic, job->o->seed);
 }
 
-/* A contender that computes something else is no comparison. */
-static bool agrees(const char *name, double difference) {
-    if (difference >= 0 && difference <= AGREEMENT)
+/* A contender that computes something else is no comparison. What it rounded beforehand may show in its result. */
+static bool agrees(const char *name, double difference, double rounding) {
+    if (difference >= 0 && difference <= AGREEMENT + 2 * rounding)
         return true;
     cli_message("%s: its result differs from the proven one by %.2g (relative rms); left out", name, difference);
     return false;
@@ -129,7 +129,7 @@ static int enlist_unfused(bench_job *job, bench_case *c, const void *ours, line_
     if (code == CLI_OK)
         code = unfused_make(&l->passes, c, glu ? &l->bare_set : c->set, job->threads);
     bool ran = code == CLI_OK && unfused_run(&l->passes, 0, NULL, &c->err) == RFT_OK;
-    if (code == CLI_OK && agrees("unfused", ran ? unfused_difference(&l->passes, ours) : -1))
+    if (code == CLI_OK && agrees("unfused", ran ? unfused_difference(&l->passes, ours) : -1, 0))
         enlist(l, unfused_run, &l->passes, "unfused", "separate passes");
     return code;
 }
@@ -158,7 +158,7 @@ static bool peer_agrees(peer *p, bench_case *c, const void *ours) {
     void *theirs = cli_map(c->y.bytes);
     bool ran = theirs && buffer_set(&c->y, 0xff, &c->err) == RFT_OK && p->kind->run(p, 0, NULL) &&
                rft_ctx_sync(c->ctx, NULL, &c->err) == RFT_OK && buffer_read(&c->y, 0, theirs, c->y.bytes, &c->err) == RFT_OK;
-    bool good = agrees(p->name, ran ? peer_difference(c->o->y, ours, theirs, c->m * c->columns) : -1);
+    bool good = agrees(p->name, ran ? peer_difference(c->o->y, ours, theirs, c->m * c->columns) : -1, p->rounding);
     cli_unmap(theirs, c->y.bytes);
     return good;
 }
@@ -173,6 +173,7 @@ static void report_refusal(peer *p, const char *why) {
 static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set, const void *ours, line_up *l) {
     peer_product product = product_of(c, set);
     char why[CLI_WHY] = "a batch is not offered to other libraries";
+    p->rounding = 0;
     if (job->o->batch > 1 || !p->kind->prepare(p, &product, why))
         report_refusal(p, why);
     else if (peer_agrees(p, c, ours))

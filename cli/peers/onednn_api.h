@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * onednn_api.h - the part of oneDNN's C interface (version 3) that peer_onednn.c calls: one row a function.
+ * onednn_api.h - the part of oneDNN's C interface (version 3) that peer_onednn.c calls: one row a function. Values are those of
+ * dnnl_types.h and dnnl_common_types.h.
  */
 #ifndef PEERS_ONEDNN_API_H
 #define PEERS_ONEDNN_API_H
@@ -21,7 +22,10 @@ typedef struct dnn_version {
 } dnn_version;
 
 enum { DNN_CPU = 1, DNN_IN_ORDER = 1, DNN_TAG_ANY = 1 };
-enum { DNN_F16 = 1, DNN_BF16 = 2, DNN_F32 = 3 };
+enum { DNN_F16 = 1, DNN_BF16 = 2, DNN_F32 = 3, DNN_S32 = 4, DNN_S8 = 5, DNN_U8 = 6, DNN_S4 = 11, DNN_U4 = 12 };
+enum { DNN_E8M0 = 13, DNN_E2M1 = 14 };
+enum { DNN_MATH_STRICT, DNN_MATH_BF16, DNN_MATH_F16 };
+enum { DNN_ATTR_SCALES = 4096, DNN_ATTR_ZERO_POINTS = 8192 }; /* with the argument that they are of */
 enum { DNN_ARG_SRC = 1, DNN_ARG_SRC_1 = 2, DNN_ARG_DST = 17, DNN_ARG_WEIGHTS = 33, DNN_ARG_BIAS = 41, DNN_ARG_POST_OP = 32768 };
 enum { DNN_QUERY_IMPL_INFO = 8, DNN_QUERY_WEIGHTS_MD = 131 };
 enum { DNN_RELU = 0x20, DNN_LINEAR = 0x26, DNN_GELU_TANH = 0x2b, DNN_SWISH = 0x2c, DNN_CLIP = 0x2e, DNN_GELU_ERF = 0x31 };
@@ -59,9 +63,18 @@ enum { DNN_BINARY_ADD = 0x1fff0, DNN_BINARY_MUL = 0x1fff1 };
     F(int, primitive_destroy, (void *primitive))                                                                           \
     F(int, primitive_execute, (const void *primitive, void *stream, int n, const dnn_arg *args))
 
+/* Of codes: from version 3.5 on; NULL in an older library. */
+#define DNN_CODE_FUNCTIONS(F)                                                                                              \
+    F(int, primitive_attr_set_scales,                                                                                      \
+      (void *attr, int arg, int mask, int n, const dnn_dims group, int type))                                              \
+    F(int, primitive_attr_set_zero_points,                                                                                 \
+      (void *attr, int arg, int mask, int n, const dnn_dims group, int type))                                              \
+    F(int, primitive_attr_set_fpmath_mode_v2, (void *attr, int mode, int of_integers))
+
 typedef struct dnn_api {
 #define DNN_MEMBER(result, name, parameters) result(*name) parameters;
     DNN_FUNCTIONS(DNN_MEMBER)
+    DNN_CODE_FUNCTIONS(DNN_MEMBER)
 #undef DNN_MEMBER
 } dnn_api;
 

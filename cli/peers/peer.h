@@ -50,6 +50,7 @@ struct peer {
     uint32_t threads;
     int ordinal; /* of the device */
     char name[PEER_NAME], version[PEER_VERSION];
+    double rounding; /* relative root-mean-square error of what the peer has rounded beforehand for the row it is ready for */
     char refusal[CLI_WHY]; /* reported last, so that each reason is said once */
 };
 
@@ -65,9 +66,10 @@ void peers_close(peer_list *list);
 void *peer_load(const peer_kind *kind, const char *path);
 /* A symbol under its plain name or one of the prefixes and suffixes that distributions add. */
 void *peer_symbol(const peer *p, const char *name);
+double peer_value(rft_type type, const void *p, int64_t i); /* element i of f32, bf16 or f16 ones */
 /* Whether y agrees with `ours` as two correct products would: the relative root-mean-square difference. */
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count);
 
-extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_cublaslt, peer_ggml, peer_ggml_plain;
+extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_onednn_u8, peer_cublaslt, peer_ggml, peer_ggml_plain;
 
 #endif

@@ -14,8 +14,8 @@
 
 #define MOST_PEERS 8
 
-static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis, &peer_mkl, &peer_onednn, &peer_cublaslt,
-                                        &peer_ggml,     &peer_ggml_plain};
+static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis,     &peer_mkl,  &peer_onednn,
+                                        &peer_onednn_u8, &peer_cublaslt, &peer_ggml, &peer_ggml_plain};
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -24,6 +24,13 @@ static const peer_kind *find_kind(const char *name) {
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     return NULL;
+}
+
+static const char *known_names(char text[N_KINDS * PEER_NAME]) {
+    int at = 0;
+    for (size_t i = 0; i < N_KINDS; i++)
+        at += snprintf(text + at, PEER_NAME, "%s %s", i ? "," : "", kinds[i]->name);
+    return text;
 }
 
 /* Workers that spin for seconds would take our cores in our turns; a few milliseconds still bridge calls back to back. */
@@ -89,7 +96,7 @@ static void add_peer(const peer *like, const peer_kind *kind, const char *path, 
 int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t threads, peer_list *out) {
     const char *ordinal = strchr(device, ':');
     const peer like = {.ctx = ctx, .threads = threads, .ordinal = ordinal ? atoi(ordinal + 1) : 0};
-    char *copy = strdup(list), *rest = copy, *item;
+    char *copy = strdup(list), *rest = copy, *item, names[N_KINDS * PEER_NAME] = "";
     int code = CLI_OK;
     out->v = cli_alloc(MOST_PEERS, sizeof *out->v);
     set_environment(threads);
@@ -101,7 +108,7 @@ int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t thre
         if (kind) {
             add_peer(&like, kind, path, out);
         } else {
-            cli_message("--vs %s: no such library; openblas, blis, mkl, onednn, ggml, ggml-plain and cublaslt are known", item);
+            cli_message("--vs %s: no such library; known are%s", item, known_names(names));
             code = CLI_USAGE;
         }
     }
@@ -123,7 +130,7 @@ static double half_value(uint16_t h) {
     return h >> 15 ? -v : v;
 }
 
-static double value_at(rft_type type, const void *p, int64_t i) {
+double peer_value(rft_type type, const void *p, int64_t i) {
     if (type == RFT_F32)
         return (double)((const float *)p)[i];
     uint16_t h = ((const uint16_t *)p)[i];
@@ -138,7 +145,7 @@ static double value_at(rft_type type, const void *p, int64_t i) {
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count) {
     double difference = 0, norm = 0;
     for (int64_t i = 0; i < count; i++) {
-        double a = value_at(type, ours, i), d = value_at(type, theirs, i) - a;
+        double a = peer_value(type, ours, i), d = peer_value(type, theirs, i) - a;
         difference += d * d;
         norm += a * a;
     }
