@@ -28,7 +28,7 @@
 #define LEAST_DRAM      ((uint64_t)256 << 20)
 #define WINDOW          ((size_t)8 << 20)              /* of a thread and pass: larger memory is walked through in such steps */
 #define PART            ((size_t)16 * RFT_STREAM_STEP) /* of a thread's memory: whole steps of 8 streams and of a copy's halves */
-enum { MAX_SAMPLES = 255, PEAK_ITERATIONS = 4096, PEAK_ROWS = 5 };
+enum { MAX_SAMPLES = 255, PEAK_ITERATIONS = 4096, PEAK_ROWS = 7 };
 
 typedef struct prober {
     rft_ctx *ctx;

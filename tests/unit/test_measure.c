@@ -106,6 +106,17 @@ static void count_lines(void *user, const char *what) {
     assert_non_null(strstr(what, "thread"));
 }
 
+/* A level whose kernels multiply in 8 bits has that peak beside the one of f32. */
+static void check_i8_peak(const rft_machine *m, const char *isa) {
+    bool f32 = false, i8 = false;
+    for (uint32_t i = 0; i < m->n_peaks; i++) {
+        const bool here = strcmp(m->peaks[i].isa, isa) == 0;
+        f32 = f32 || (here && m->peaks[i].type == RFT_F32);
+        i8 = i8 || (here && m->peaks[i].type == RFT_I8);
+    }
+    assert_true(f32 == i8);
+}
+
 static void test_measure(void **state) {
     (void)state;
     rft_ctx_options options = rft_ctx_options_init();
@@ -131,6 +142,8 @@ static void test_measure(void **state) {
             assert_true(m.peaks[i].gflops[c] > 0.01);
         }
     }
+    check_i8_peak(&m, "avx2");
+    check_i8_peak(&m, "avx512");
     assert_true(lines >= 9);
     rft_ctx_free(ctx);
 }

@@ -9,6 +9,7 @@
 #define PEAK_CHAINS     20
 #define PEAK_FLOPS      (16 * 2 * 2)
 #define PEAK_SUM        __m512
+#define PEAK_ELEM       float
 #define PEAK_X          __m512bh
 #define PEAK_HALF       ((__m512bh)_mm512_set1_epi32(0x3f003f00))
 #define PEAK_STEP(s, x) _mm512_dpbf16_ps(s, x, x)

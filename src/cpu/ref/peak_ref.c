@@ -9,6 +9,7 @@ typedef float vector __attribute__((vector_size(16)));
 #define PEAK_CHAINS     12
 #define PEAK_FLOPS      (4 * 2)
 #define PEAK_SUM        vector
+#define PEAK_ELEM       float
 #define PEAK_X          vector
 #define PEAK_HALF       ((vector){0.5f, 0.5f, 0.5f, 0.5f})
 #define PEAK_STEP(s, x) ((s) * (x) + (x))
