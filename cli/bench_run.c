@@ -176,7 +176,7 @@ static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set,
     p->rounding = 0;
     if (job->o->batch > 1 || !p->kind->prepare(p, &product, why))
         report_refusal(p, why);
-    else if (peer_agrees(p, c, ours))
+    else if (!p->kind->files || peer_agrees(p, c, ours))
         enlist(l, run_peer, p, p->name, p->version);
     else
         p->kind->finish(p);

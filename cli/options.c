@@ -45,7 +45,8 @@ static const struct argp_option flags[] = {
     {"warm", KEY_WARM, NULL, 0, "Show repeated calls on one W beside the cold ones", 4},
     {"unfused", KEY_UNFUSED, NULL, 0, "Show the epilogue as separate passes beside", 4},
     {"between", KEY_BETWEEN, NULL, 0, "On a GPU, a foreign kernel runs between calls; its own time is taken off", 4},
-    {"vs", KEY_VS, "LIB[=PATH],...", 0, "Time openblas, blis, mkl, onednn, ggml or cublaslt in the same run", 4},
+    {"vs", KEY_VS, "LIB[=PATH],...", 0, "Time openblas, blis, mkl, onednn, ggml or cublaslt in the same run; read: W is "
+     "read alone", 4},
     {"time", KEY_TIME, "SECONDS", 0, "Of each contender for a row (default 0.3)", 4},
     {"rounds", KEY_ROUNDS, "N", 0, "In which contenders alternate (default 7)", 4},
     {0}

@@ -31,7 +31,7 @@ typedef struct peer_kind peer_kind;
 struct peer_kind {
     const char *name;
     bool gpu; /* it runs where a GPU's contexts run, else where the CPU's do */
-    const char *const *files; /* library names to try, NULL at the end */
+    const char *const *files; /* library names to try, NULL at the end; NULL: it is none, and makes no y */
     /* Sets what the library reads from its environment while it loads; may be NULL. */
     void (*before_load)(const peer_kind *kind, const char *path);
     /* Looks its functions up in p->library and fills in p->version. */
@@ -70,6 +70,7 @@ double peer_value(rft_type type, const void *p, int64_t i); /* element i of f32,
 /* Whether y agrees with `ours` as two correct products would: the relative root-mean-square difference. */
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count);
 
-extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_onednn_u8, peer_cublaslt, peer_ggml, peer_ggml_plain;
+extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_onednn_u8, peer_cublaslt, peer_ggml, peer_ggml_plain,
+    peer_read;
 
 #endif

@@ -15,7 +15,8 @@
 #define MOST_PEERS 8
 
 static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis,     &peer_mkl,  &peer_onednn,
-                                        &peer_onednn_u8, &peer_cublaslt, &peer_ggml, &peer_ggml_plain};
+                                        &peer_onednn_u8, &peer_cublaslt, &peer_ggml, &peer_ggml_plain,
+                                        &peer_read};
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -77,9 +78,9 @@ static void add_peer(const peer *like, const peer_kind *kind, const char *path, 
     }
     if (kind->before_load)
         kind->before_load(kind, path);
-    p.library = peer_load(kind, path);
+    p.library = kind->files ? peer_load(kind, path) : NULL;
     snprintf(p.name, sizeof p.name, "%s", kind->name);
-    if (!p.library) {
+    if (kind->files && !p.library) {
         const char *text = dlerror();
         cli_message("--vs %s: cannot open %s: %s", kind->name, path ? path : "its library; give it as NAME=PATH",
                     text ? text : "?");
@@ -90,7 +91,8 @@ static void add_peer(const peer *like, const peer_kind *kind, const char *path, 
         return;
     }
     cli_message("--vs %s: left out: %s", kind->name, why);
-    dlclose(p.library);
+    if (p.library)
+        dlclose(p.library);
 }
 
 int peers_open(const char *list, rft_ctx *ctx, const char *device, uint32_t threads, peer_list *out) {

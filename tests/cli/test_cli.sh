@@ -146,6 +146,8 @@ test_bench() {
     says '"layout":"tn"'
     run 0 bench -m 3 -n 48 -k 64 --view --threads 1 "${quick[@]}" --json
     says '"threads":1'
+    run 0 bench -m 1 -n 512 -k 64 --w q4_0 --vs read "${quick[@]}" --json
+    says '"name":"read","version":"of packed W alone","us":[0-9.]+,"ratio":[0-9.]+'
     run 0 bench -m 3 -n 48 -k 64 --vs "onednn=$work/none.so" "${quick[@]}" --json
     complains 'cannot open'
 }
