@@ -69,7 +69,7 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
                         RFT_U4 = 9,
                         RFT_E2M1 = 10,
                         RFT_E8M0 = 11,
-                        RFT_NF4 = 12,
+                        RFT_NF4 = 12, /* as bitsandbytes defines it: 16 quantiles of a normal distribution, -1 to 1 */
                         RFT_I32 = 13,
                         /* stored in safetensors, known by name and size only */
                         RFT_BOOL = 14,
@@ -81,6 +81,7 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
                         RFT_E3M2 = 20,
                         RFT_E4M3FNUZ = 21,
                         RFT_E5M2FNUZ = 22,
+                        RFT_FP4 = 23, /* as bitsandbytes defines it: 0 to 1 by sign, exponent and fraction, not E2M1 */
                         RFT_GGUF_Q4_0 = 258 /* ... 256 + the on-disk type number: block formats that carry their own scales */
 } rft_type;
 

@@ -166,6 +166,7 @@ rft_status rft_fill_random(rft_type type, void *dst, int64_t count, uint64_t see
     case RFT_U4:
     case RFT_E2M1:
     case RFT_NF4:
+    case RFT_FP4:
         fill_nibbles(seed, dst, count);
         return RFT_OK;
     case RFT_E8M0:

@@ -72,6 +72,33 @@ static void e2m1_and_e8m0_all_codes(void **state) {
     assert_true(isnan(rft__e8m0_f32(255)));
 }
 
+/* The tables of bitsandbytes, as its users store them. */
+static void nf4_and_fp4_all_codes(void **state) {
+    (void)state;
+    static const double nf4[16] = {-1.0,
+                                   -0.6961928009986877,
+                                   -0.5250730514526367,
+                                   -0.39491748809814453,
+                                   -0.28444138169288635,
+                                   -0.18477343022823334,
+                                   -0.09105003625154495,
+                                   0.0,
+                                   0.07958029955625534,
+                                   0.16093020141124725,
+                                   0.24611230194568634,
+                                   0.33791524171829224,
+                                   0.44070982933044434,
+                                   0.5626170039176941,
+                                   0.7229568362236023,
+                                   1.0};
+    static const float twelfths[8] = {0, 0.0625f, 8, 12, 4, 6, 2, 3};
+    for (unsigned b = 0; b < 16; b++) {
+        assert_true(rft__nf4_f32(b) == (float)nf4[b]);
+        const float magnitude = twelfths[b % 8] / 12.0f;
+        assert_true(rft__fp4_f32(b) == (b < 8 ? magnitude : -magnitude));
+    }
+}
+
 static void plain_elements(void **state) {
     (void)state;
     static const struct {
@@ -87,6 +114,8 @@ static void plain_elements(void **state) {
         {RFT_I4, {0x87}, 7, -8},
         {RFT_U4, {0x87}, 7, 8},
         {RFT_E2M1, {0xf3}, 1.5f, -6},
+        {RFT_NF4, {0x0f}, 1, -1},
+        {RFT_FP4, {0xb5}, 0.5f, -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         float got[2];
@@ -303,7 +332,7 @@ static void bad_sizes_are_refused(void **state) {
     assert_int_equal(rft__format_bytes(RFT_F32, -1, 1, &bytes, &err), RFT_E_ARG);
     assert_int_equal(rft__format_bytes(RFT_F32, 1, INT64_MAX, &bytes, &err), RFT_E_ARG);
     assert_int_equal(rft__format_bytes(RFT_F32, INT64_MAX, 2, &bytes, &err), RFT_E_ARG);
-    assert_null(rft__format_find(RFT_NF4)->decode_blocks);
+    assert_null(rft__format_find(RFT_I32)->decode_blocks);
 }
 
 int main(void) {
@@ -311,6 +340,7 @@ int main(void) {
         cmocka_unit_test(f16_all_codes),
         cmocka_unit_test(fp8_all_codes),
         cmocka_unit_test(e2m1_and_e8m0_all_codes),
+        cmocka_unit_test(nf4_and_fp4_all_codes),
         cmocka_unit_test(plain_elements),
         cmocka_unit_test(bf16_rounds_to_even),
         cmocka_unit_test(blocks_by_hand),

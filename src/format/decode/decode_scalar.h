@@ -63,6 +63,35 @@ RFT_FN float rft__e2m1_f32(unsigned b) {
     return b & 8u ? -magnitude : magnitude;
 }
 
+/* Quantiles of a normal distribution, scaled to -1 .. 1: the constants of bitsandbytes, as f32. */
+RFT_FN float rft__nf4_f32(unsigned b) {
+    switch (b & 15u) {
+    case 0: return -1.0f;
+    case 1: return -0.69619280099868774f;
+    case 2: return -0.52507305145263672f;
+    case 3: return -0.39491748809814453f;
+    case 4: return -0.28444138169288635f;
+    case 5: return -0.18477343022823334f;
+    case 6: return -0.091050036251544952f;
+    case 7: return 0.0f;
+    case 8: return 0.079580299556255341f;
+    case 9: return 0.16093020141124725f;
+    case 10: return 0.24611230194568634f;
+    case 11: return 0.33791524171829224f;
+    case 12: return 0.44070982933044434f;
+    case 13: return 0.56261700391769409f;
+    case 14: return 0.72295683622360229f;
+    default: return 1.0f;
+    }
+}
+
+/* Magnitudes 0 1/192 2/3 1 1/3 1/2 1/6 1/4, rounded to f32, held as 192nds, a byte each; bit 3 is the sign. */
+RFT_FN float rft__fp4_f32(unsigned b) {
+    const unsigned parts = (b & 4u ? 0x30206040u : 0xc0800100u) >> 8 * (b & 3u) & 255u;
+    const float magnitude = (float)(int)parts / 192.0f;
+    return b & 8u ? -magnitude : magnitude;
+}
+
 /* As formats of one or two weights a block: weight i of the block. */
 RFT_FN float rft__decode_f32(const unsigned char *block, unsigned i) { return rft__bits_f32(rft__load_u32(block + 4 * i)); }
 
@@ -90,6 +119,14 @@ RFT_FN float rft__decode_i8(const unsigned char *block, unsigned i) { return (fl
 RFT_FN float rft__decode_u8(const unsigned char *block, unsigned i) { return (float)(int)block[i]; }
 
 RFT_FN float rft__decode_u4(const unsigned char *block, unsigned i) { return (float)(int)rft__nibble(block[i >> 1], i & 1u); }
+
+RFT_FN float rft__decode_nf4(const unsigned char *block, unsigned i) {
+    return rft__nf4_f32(rft__nibble(block[i >> 1], i & 1u));
+}
+
+RFT_FN float rft__decode_fp4(const unsigned char *block, unsigned i) {
+    return rft__fp4_f32(rft__nibble(block[i >> 1], i & 1u));
+}
 
 RFT_FN float rft__decode_i4(const unsigned char *block, unsigned i) {
     return (float)((int)(rft__nibble(block[i >> 1], i & 1u) ^ 8u) - 8);
