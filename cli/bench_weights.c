@@ -57,7 +57,21 @@ static rft_status make_apart(buffer *b, rft_ctx *ctx, rft_type type, int64_t cou
     return status == RFT_OK ? buffer_random(b, type, count, seed, err) : status;
 }
 
-/* Scales and zero points that lie apart; a W of a file has none. X has seed + 1. */
+static rft_status make_index(weight_set *set, uint64_t seed, rft_error *err) {
+    const rft_weight_desc *d = &set->desc;
+    const weight_scales scales = {.group_k = d->group_k};
+    const size_t bytes = (size_t)(d->batch * d->k) * sizeof(int32_t);
+    int32_t *index = cli_alloc(bytes, 1);
+    for (int64_t b = 0; b < d->batch; b++)
+        scales_index(&scales, d->k, seed + (uint64_t)b, index + b * d->k);
+    rft_status status = buffer_make(&set->index, set->ctx, bytes, err);
+    if (status == RFT_OK)
+        status = buffer_write(&set->index, 0, index, bytes, err);
+    free(index);
+    return status;
+}
+
+/* What lies apart; a W of a file has nothing there. X has seed + 1. */
 static int make_scales(weight_set *set, uint64_t seed) {
     const rft_weight_desc *d = &set->desc;
     const int64_t count = scales_count(d);
@@ -65,6 +79,10 @@ static int make_scales(weight_set *set, uint64_t seed) {
     rft_status status = count ? make_apart(&set->scale, set->ctx, d->scale, count, seed + 2, &err) : RFT_OK;
     if (status == RFT_OK && d->zero)
         status = make_apart(&set->zero, set->ctx, d->zero, count, seed + 3, &err);
+    if (status == RFT_OK && d->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER))
+        status = make_apart(&set->global, set->ctx, RFT_F32, d->batch, seed + 4, &err);
+    if (status == RFT_OK && d->flags & RFT_WEIGHT_G_IDX)
+        status = make_index(set, seed + 5, &err);
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "scales of weights");
 }
 
@@ -150,6 +168,8 @@ void weight_set_free(weight_set *set) {
     buffer_free(&set->packed);
     buffer_free(&set->scale);
     buffer_free(&set->zero);
+    buffer_free(&set->global);
+    buffer_free(&set->index);
     buffer_free(&set->raw);
     *set = (weight_set){0};
 }
@@ -163,6 +183,8 @@ rft_weight_src weight_set_source(const weight_set *set, int64_t i) {
     src.q = weight_set_raw(set, i);
     src.scale = set->scale.p;
     src.zero = set->zero.p;
+    src.global_scale = set->global.p;
+    src.g_idx = set->index.p;
     return src;
 }
 

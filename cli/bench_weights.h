@@ -15,7 +15,7 @@ typedef struct weight_set {
     int64_t serial; /* from 1; no two sets have the same */
     int64_t copies;
     bool cold;   /* the copies span 4 times the last-level cache */
-    buffer scale, zero; /* that lie apart: one copy, the same for all */
+    buffer scale, zero, global, index; /* that lie apart: one copy, the same for all */
     buffer raw;  /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
     size_t raw_stride;
     int64_t raw_copies;

@@ -19,9 +19,9 @@
 #define HANG_SECONDS 30
 #define MOST_GFLOP   0.5 /* of a reference where the device waits for it; larger products are sampled */
 #define ALIGNED      16  /* bytes that a GPU's wide loads and tensor maps need */
-#define GUARDS       (7 + RFT_MAX_OPERANDS)
+#define GUARDS       (AT_OPERAND + RFT_MAX_OPERANDS)
 
-enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_SCALE, AT_ZERO, AT_OPERAND };
+enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_SCALE, AT_ZERO, AT_GLOBAL, AT_INDEX, AT_OPERAND };
 
 typedef struct context_slot {
     char isa[32];
@@ -238,12 +238,24 @@ static bool make_apart(attempt *a, int at, rft_type type, int64_t count) {
     return rft_fill_random(type, to, count, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random");
 }
 
-/* Scales and zero points that lie apart from W's elements. */
+static bool make_index(attempt *a) {
+    int64_t k = a->p->k;
+    if (!(a->scales.flags & RFT_WEIGHT_G_IDX))
+        return true;
+    int32_t *to = guard_place(&a->c->guards[AT_INDEX], (size_t)(a->p->batch * k) * sizeof *to, sizeof *to, draw(a) % 2);
+    for (int64_t b = 0; to && b < a->p->batch; b++)
+        scales_index(&a->scales, k, draw(a), to + b * k);
+    return to || fail(a, CHECK_ERROR, "no memory");
+}
+
+/* What lies apart from W's elements. */
 static bool make_scales(attempt *a) {
     rft_weight_desc d = {.n = a->p->n, .k = a->p->k, .batch = a->p->batch};
     scales_describe(&a->scales, &d);
     int64_t count = scales_count(&d);
-    return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count));
+    bool global = a->scales.flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER);
+    return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count) &&
+                          make_apart(a, AT_GLOBAL, global ? RFT_F32 : (rft_type)0, a->p->batch) && make_index(a));
 }
 
 static bool make_matrices(attempt *a) {
@@ -323,9 +335,9 @@ static void describe(attempt *a) {
     d->w.k = p->k;
     d->w.ld = a->w.ld * a->w.unit;
     d->w.batch_stride = a->w.stride * a->w.unit;
-    scales_describe(&a->scales, &d->w);
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
+    scales_describe(&a->scales, &d->w);
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
     d->alpha = a->alpha;
     d->epi = p->epi.n_op ? p->epi.op : NULL;
@@ -367,6 +379,8 @@ static rft_weight_src make_source(const attempt *a) {
     src.q = where(a, AT_W);
     src.scale = a->c->guards[AT_SCALE].placed ? where(a, AT_SCALE) : NULL;
     src.zero = a->c->guards[AT_ZERO].placed ? where(a, AT_ZERO) : NULL;
+    src.global_scale = a->c->guards[AT_GLOBAL].placed ? where(a, AT_GLOBAL) : NULL;
+    src.g_idx = a->c->guards[AT_INDEX].placed ? where(a, AT_INDEX) : NULL;
     return src;
 }
 
@@ -444,7 +458,7 @@ static bool gaps_intact(const block *y) {
 
 static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace", "the scales",
-                                        "the zero points"};
+                                        "the zero points", "the global scale", "the index of groups"};
     char text[192];
     snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
     return fail(a, CHECK_WRONG, text);

@@ -12,11 +12,11 @@
 /* Formats that kernels of codes read, by the name of the codes. */
 static const struct {
     const char *codes;
-    rft_type w[8];
+    rft_type w[10];
 } code_formats[] = {
     {"_q2m_", {GGUF(10)}},
     {"_q3_", {GGUF(11)}},
-    {"_q4_", {RFT_GGUF_Q4_0, GGUF(20), GGUF(23), GGUF(39), GGUF(40), RFT_I4, RFT_E2M1, RFT_U4}},
+    {"_q4_", {RFT_GGUF_Q4_0, GGUF(20), GGUF(23), GGUF(39), GGUF(40), RFT_I4, RFT_E2M1, RFT_U4, RFT_NF4, RFT_FP4}},
     {"_q4m_", {GGUF(3), GGUF(12)}},
     {"_q4z_", {RFT_I4, RFT_U4}},
     {"_q5_", {GGUF(6)}},
@@ -24,6 +24,7 @@ static const struct {
     {"_q6_", {GGUF(14)}},
     {"_q8_", {GGUF(8), RFT_I8, RFT_U8}},
     {"_q8z_", {RFT_I8, RFT_U8}},
+    {"_f8_", {RFT_E4M3, RFT_E5M2}},
 };
 
 rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn) {

@@ -10,23 +10,29 @@
 
 /* Kernels of codes with zero points say so; without a kernel half of the problems have them. */
 static bool has_zero(const check_problem *p, uint64_t drawn) {
-    if (p->w == RFT_E2M1)
+    if (p->w != RFT_I8 && p->w != RFT_I4 && p->w != RFT_U8 && p->w != RFT_U4)
         return false;
     if (!p->kernel || (!strstr(p->kernel, "_q4") && !strstr(p->kernel, "_q8")))
         return drawn % 2;
     return strstr(p->kernel, "_q4z_") || strstr(p->kernel, "_q8z_");
 }
 
+static rft_type scale_type(const check_problem *p, uint64_t drawn) {
+    static const rft_type types[] = {RFT_F32, RFT_F16, RFT_BF16, RFT_E8M0, RFT_E4M3, RFT_E4M3};
+    return types[drawn % (p->w == RFT_E2M1 ? 6 : p->w == RFT_E4M3 || p->w == RFT_E5M2 ? 4 : 3)];
+}
+
 weight_scales check_scales_of(const check_problem *p) {
-    static const rft_type types[] = {RFT_F32, RFT_F16, RFT_BF16};
-    static const int64_t groups_k[] = {32, 64, 128, 0, 16, 8, 96, 40}, groups_n[] = {1, 1, 0, 3};
+    static const uint32_t global[] = {0, RFT_WEIGHT_GLOBAL_TIMES, RFT_WEIGHT_GLOBAL_OVER};
+    static const int64_t groups_k[] = {32, 64, 128, 0, 16, 8, 96, 40}, groups_n[] = {1, 1, 0, 3, 1, 128};
     uint64_t state = p->seed / 2, drawn = check_random_next(&state);
     weight_scales s = p->scales;
     if (!scales_apart(p->w) || s.scale)
         return s;
-    s.scale = p->w == RFT_E2M1 && drawn % 2 ? RFT_E8M0 : types[drawn / 2 % 3];
-    s.group_k = groups_k[drawn / 8 % (p->compute == RFT_COMPUTE_I8 ? 5 : 8)];
-    s.group_n = groups_n[drawn / 64 % 4];
+    s.scale = scale_type(p, drawn % 60);
+    s.group_k = groups_k[drawn / 64 % (p->compute == RFT_COMPUTE_I8 ? 5 : 8)];
+    s.group_n = groups_n[drawn / 1024 % 6];
+    s.flags = (s.scale == RFT_E4M3 ? global[drawn / 8192 % 3] : 0) | (drawn / 32768 % 3 == 0 ? RFT_WEIGHT_G_IDX : 0);
     if (has_zero(p, drawn / 256))
         s.zero = p->w == RFT_I8 || p->w == RFT_I4 ? RFT_I8 : RFT_U8;
     return s;

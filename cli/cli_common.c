@@ -107,7 +107,11 @@ bool cli_bytes(rft_type type, int64_t count, size_t *bytes) {
 }
 
 bool cli_low_bit(rft_type type) {
-    return (int)type >= 256 || type == RFT_I8 || type == RFT_U8 || type == RFT_I4 || type == RFT_U4 || type == RFT_E2M1;
+    static const rft_type types[] = {RFT_I8, RFT_U8, RFT_I4, RFT_U4, RFT_E4M3, RFT_E5M2, RFT_E2M1, RFT_NF4, RFT_FP4};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (type == types[i])
+            return true;
+    return (int)type >= 256;
 }
 
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out) {

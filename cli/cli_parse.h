@@ -25,6 +25,7 @@ typedef struct shape { /* one W and the numbers of rows that meet it */
 typedef struct weight_scales { /* as in rft_weight_desc; scale 0: none lie apart */
     rft_type scale, zero;
     int64_t group_n, group_k;
+    uint32_t flags; /* RFT_WEIGHT_GLOBAL_*, RFT_WEIGHT_G_IDX */
 } weight_scales;
 
 typedef struct shape_list {
@@ -46,12 +47,15 @@ bool parse_number(const char *text, double min, double max, double *out, char wh
 /* "1,16,512", "1..64", and mixtures. */
 bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
-/* A type, and behind it what i8, u8, i4, u4 and e2m1 have apart: "i4:g128" is one scale in f32 for 128 k of a row, "i8" one a
- * row, "g3x40" one for 3 rows by 40 k (0: all), "e2m1:g32:e8m0" of that type, "u4:g128:zero" with zero points. */
+/* A type, and behind it what types that are neither floats of 16 bits and more nor GGUF's have apart: "i4:g128" is one scale in
+ * f32 for 128 k of a row, "i8" one a row, "g3x40" one for 3 rows by 40 k (0: all), "e2m1:g32:e8m0" of that type, "u4:g128:zero"
+ * with zero points, "i4:g128:act" with groups of k in any order; "times" or "over" a global scale. */
 bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char why[CLI_WHY]);
 void weight_text(rft_type type, const weight_scales *scales, char text[WEIGHT_TEXT]); /* that parse_weight would read */
 bool scales_apart(rft_type type);
 void scales_describe(const weight_scales *scales, rft_weight_desc *desc);
+/* The group of each of k: as many in each as without RFT_WEIGHT_G_IDX, in an order by the seed. */
+void scales_index(const weight_scales *scales, int64_t k, uint64_t seed, int32_t *to);
 int64_t scales_count(const rft_weight_desc *desc); /* of a matrix with its batch; 0 where none lie apart */
 /* "nt": X as stored row by row, W as torch.nn.Linear stores it, W[n][k]. */
 bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * weight_scales.c - the scales of integer and e2m1 weights, which lie apart from the codes: their place in --w, such as
+ * weight_scales.c - the scales of low-bit weights which lie apart from the codes: their place in --w, such as
  * i4:g128:f16:zero, and in a descriptor. Declared in cli_parse.h; called by options.c, shapes.c and check_problem.c.
  */
 #define _GNU_SOURCE
@@ -24,9 +24,26 @@ static bool parse_group(const char *text, weight_scales *s, char why[CLI_WHY]) {
     return parse_int(n, 0, INT64_MAX, &s->group_n, why) && parse_int(by ? by + 1 : text, 0, INT64_MAX, &s->group_k, why);
 }
 
+static const struct {
+    const char *name;
+    uint32_t flag;
+} flags[] = {{"times", RFT_WEIGHT_GLOBAL_TIMES}, {"over", RFT_WEIGHT_GLOBAL_OVER}, {"act", RFT_WEIGHT_G_IDX}};
+
+enum { FLAGS = sizeof flags / sizeof *flags };
+
+static uint32_t flag_of(const char *name) {
+    for (int i = 0; i < FLAGS; i++)
+        if (strcmp(name, flags[i].name) == 0)
+            return flags[i].flag;
+    return 0;
+}
+
 static bool parse_part(const char *part, rft_type elem, weight_scales *s, char why[CLI_WHY]) {
     if (part[0] == 'g')
         return parse_group(part + 1, s, why);
+    s->flags |= flag_of(part);
+    if (flag_of(part))
+        return true;
     if (strcmp(part, "zero") != 0)
         return parse_type(part, &s->scale, why);
     s->zero = zero_of(elem);
@@ -44,8 +61,7 @@ bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char 
     if (good && scales_apart(*type))
         *scales = (weight_scales){.scale = RFT_F32, .group_n = 1};
     else if (good && rest) {
-        snprintf(why, CLI_WHY, "'%.60s': %s has no scales apart from it; i8, u8, i4, u4 and e2m1 have", text,
-                 rft_type_name(*type));
+        snprintf(why, CLI_WHY, "'%.60s': %s has no scales apart from it", text, rft_type_name(*type));
         good = false;
     }
     while (good && (part = strsep(&rest, ":")) != NULL)
@@ -62,7 +78,10 @@ void weight_text(rft_type type, const weight_scales *s, char text[WEIGHT_TEXT]) 
     if (s->scale && s->scale != RFT_F32)
         at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":%s", rft_type_name(s->scale));
     if (s->zero)
-        snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":zero");
+        at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":zero");
+    for (int i = 0; i < FLAGS; i++)
+        if (s->flags & flags[i].flag)
+            at += snprintf(text + at, WEIGHT_TEXT - (size_t)at, ":%s", flags[i].name);
 }
 
 void scales_describe(const weight_scales *s, rft_weight_desc *d) {
@@ -70,6 +89,17 @@ void scales_describe(const weight_scales *s, rft_weight_desc *d) {
     d->zero = s->zero;
     d->group_n = s->group_n;
     d->group_k = s->group_k;
+    d->flags |= s->flags;
+}
+
+void scales_index(const weight_scales *s, int64_t k, uint64_t seed, int32_t *to) {
+    const int64_t group = s->group_k ? s->group_k : k;
+    for (int64_t i = 0; i < k; i++) { /* each new one changes places with one before it */
+        seed = seed * 6364136223846793005U + 1442695040888963407U;
+        const int64_t j = (int64_t)((seed >> 33) % (uint64_t)(i + 1));
+        to[i] = to[j];
+        to[j] = (int32_t)(i / group);
+    }
 }
 
 static int64_t groups_of(int64_t extent, int64_t group) {

@@ -133,6 +133,9 @@ typedef struct rft_epi_op {
 #define RFT_WEIGHT_VIEW 1u             /* use W in place where a kernel can, no packed copy; W must outlive the weight */
 #define RFT_WEIGHT_GLU_HALVES 2u       /* rows 0..n/2-1 are the gate, n/2..n-1 the up projection */
 #define RFT_WEIGHT_GLU_INTERLEAVED 4u  /* even rows are the gate, odd rows the up projection */
+#define RFT_WEIGHT_GLOBAL_TIMES 8u     /* scales are multiplied by src.global_scale ... */
+#define RFT_WEIGHT_GLOBAL_OVER 16u     /* ... or divided by it: NVFP4 is stored in both ways */
+#define RFT_WEIGHT_G_IDX 32u           /* src.g_idx says which group a k belongs to */
 #define RFT_W_DYNAMIC 1u               /* rft_linear_desc.flags: W is given unpacked at each run */
 #define RFT_BATCH_INVARIANT 2u         /* a row's bits depend on neither m, the other rows nor the thread count */
 #define RFT_X_SCALED 4u
@@ -169,21 +172,25 @@ typedef struct rft_ctx_options {
 
 typedef struct rft_weight_desc {
     uint32_t struct_size;
-    /* As stored: f32, f16, bf16; on the CPU also GGUF blocks, which carry their scales, and i8, u8, i4, u4 (the first of two in
-     * the low bits; rows begin at bytes), e2m1 with scales of f32, f16 or bf16 (e2m1: e8m0 too). w = (element - zero) * scale. */
+    /* As stored: f32, f16, bf16; on the CPU also GGUF blocks, which carry their scales, and i8, u8, i4, u4, e4m3, e5m2, e2m1,
+     * nf4, fp4 (of two in a byte the first in the low bits; rows begin at bytes) with scales of f32, f16 or bf16, for e4m3, e5m2
+     * and e2m1 also of e8m0, for e2m1 of e4m3 too. w = (element - zero) * scale. */
     rft_type elem;
     int64_t n, k, ld, batch, batch_stride; /* ld 0: k (or n), in whole bytes or blocks; batch 0: 1 */
     rft_order order;            /* RFT_K_CONTIGUOUS: W[n][k], as torch.nn.Linear stores it */
     rft_type scale, zero;       /* 0: none; zero points are i8 beside i8 and i4, u8 beside u8 and u4 */
     int64_t group_n, group_k;   /* one scale covers group_n x group_k; 0 is the whole extent; ragged last groups allowed. group_k
                                  * is a multiple of 8, or not less than k */
-    uint32_t flags;             /* RFT_WEIGHT_VIEW, RFT_WEIGHT_GLU_* */
+    uint32_t flags;             /* RFT_WEIGHT_* */
 } rft_weight_desc;
 
 typedef struct rft_weight_src { /* pointers as the checkpoint holds them */
     uint32_t struct_size;
-    const void *q, *scale, *zero, *global_scale; /* scale, zero: dense [batch][ceil(n / group_n)][ceil(k / group_k)] */
-    const int32_t *g_idx;       /* act-order permutation of k, or NULL */
+    const void *q, *scale, *zero, *global_scale; /* scale, zero: dense [batch][ceil(n / group_n)][ceil(k / group_k)];
+                                                  * global_scale: f32 [batch], beside scales of e4m3 */
+    /* [batch][k], act-order: the group of each k, in place of k / group_k; each group as large as that makes it. Packing sorts k
+     * by it and runs take x in that order, so x and everything else stay as they are. */
+    const int32_t *g_idx;
 } rft_weight_src;
 
 typedef struct rft_linear_desc {

@@ -23,7 +23,7 @@ check_kernel_rows() {
                     if (parts[n] != "kernels_" isa ".def") print def ": should be called kernels_" isa ".def" }
             $1 != "KERNEL" && $1 != "CODES" { next }
             {
-                x = $1 == "CODES" ? "^(f32|i8)$" : type; w = $1 == "CODES" ? "^q[2-8][mz]?$" : type
+                x = $1 == "CODES" ? "^(f32|i8)$" : type; w = $1 == "CODES" ? "^(q[2-8][mz]?|f8)$" : type
                 name = $2 "_" $3 "_" $4 "_f32_" $5 "x" $6 "_" isa
                 at = def ":" NR ": "
                 if ($2 !~ /^(gemm|gemv|dot|axpy)$/ || $3 !~ x || $4 !~ w || $5 $6 !~ /^[0-9]+$/)

@@ -67,7 +67,9 @@ static rft_status write_header(const rft_ctx *ctx, void *storage, const rft__mat
                             .scale = (uint32_t)w->scale,
                             .zero = (uint32_t)w->zero,
                             .group_n = w->group_n,
-                            .group_k = w->group_k};
+                            .group_k = w->group_k,
+                            .global = (uint32_t)w->global,
+                            .sorted = w->sorted};
     h.checksum = checksum(&h);
     return ctx->backend->memory_copy(ctx->device, storage, &h, sizeof h, RFT__TO_DEVICE, err);
 }
@@ -98,8 +100,13 @@ static rft_status check_identity(const rft__weight_header *h, rft_error *err) {
 
 static rft_status header_matrix(const rft__weight_header *h, rft__matrix *w, rft_error *err) {
     static const uint32_t glu_flag[] = {0, RFT_WEIGHT_GLU_HALVES, RFT_WEIGHT_GLU_INTERLEAVED};
+    static const uint32_t global_flag[] = {0, RFT_WEIGHT_GLOBAL_TIMES, RFT_WEIGHT_GLOBAL_OVER};
     if (h->glu >= sizeof glu_flag / sizeof glu_flag[0]) {
         RFT_FAIL(err, RFT_E_LAYOUT, "storage header: glu = %u is not 0, 1 or 2", h->glu);
+    }
+    if (h->global >= sizeof global_flag / sizeof global_flag[0] || h->sorted > 1) {
+        RFT_FAIL(err, RFT_E_LAYOUT, "storage header: global = %u is not 0, 1 or 2, or sorted = %u not 0 or 1", h->global,
+                 h->sorted);
     }
     if (h->batch < 1) {
         RFT_FAIL(err, RFT_E_LAYOUT, "storage header: batch = %lld is less than 1", (long long)h->batch);
@@ -109,7 +116,7 @@ static rft_status header_matrix(const rft__weight_header *h, rft__matrix *w, rft
     desc.n = h->n;
     desc.k = h->k;
     desc.batch = h->batch;
-    desc.flags = glu_flag[h->glu];
+    desc.flags = glu_flag[h->glu] | global_flag[h->global] | (h->sorted ? RFT_WEIGHT_G_IDX : 0);
     desc.scale = (rft_type)h->scale;
     desc.zero = (rft_type)h->zero;
     desc.group_n = h->group_n;
@@ -175,13 +182,14 @@ static rft_status check_storage(const void *storage, rft_error *err) {
     return RFT_OK;
 }
 
-/* Scales and zero points where the description has them, and nowhere else. */
+/* What goes with the codes, where the description has it and nowhere else. */
 static rft_status check_apart(const void *p, const char *name, rft_type type, const rft__matrix *w, rft_error *err) {
     if (type == 0 && p != NULL) {
-        RFT_FAIL(err, RFT_E_ARG, "src.%s is set, and the weight of elem %s has none", name, rft__format_name(w->elem));
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is set, and desc says nothing of it for the weight of elem %s", name,
+                 rft__format_name(w->elem));
     }
     if (type != 0 && p == NULL && w->n != 0 && w->k != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and desc.%s = %s", name, name, rft__format_name(type));
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and by desc it is of %s", name, rft__format_name(type));
     }
     if (type != 0 && (uintptr_t)p % rft__type_size(type) != 0) {
         RFT_FAIL(err, RFT_E_ARG, "src.%s = %p is not aligned to the %zu bytes of %s", name, p, rft__type_size(type),
@@ -193,10 +201,8 @@ static rft_status check_apart(const void *p, const char *name, rft_type type, co
 static rft_status check_source(const rft__matrix *w, const rft_weight_src *src, rft_error *err) {
     RFT_TRY(check_apart(src->scale, "scale", w->scale, w, err));
     RFT_TRY(check_apart(src->zero, "zero", w->zero, w, err));
-    if (src->global_scale != NULL || src->g_idx != NULL) {
-        RFT_FAIL(err, RFT_E_ARG, "src.%s is set, and no weight here is read with it; it must be NULL",
-                 src->global_scale != NULL ? "global_scale" : "g_idx");
-    }
+    RFT_TRY(check_apart(src->global_scale, "global_scale", w->global != RFT__GLOBAL_NONE ? RFT_F32 : (rft_type)0, w, err));
+    RFT_TRY(check_apart(src->g_idx, "g_idx", w->sorted ? RFT_I32 : (rft_type)0, w, err));
     if (src->q == NULL && w->n != 0 && w->k != 0) {
         RFT_FAIL(err, RFT_E_ARG, "src.q is NULL, and the weight has %lld x %lld elements", (long long)w->n, (long long)w->k);
     }
@@ -259,7 +265,8 @@ rft_status rft_weight_pack(rft_ctx *ctx, const rft_weight_desc *desc, const rft_
     RFT_TRY(read_desc(&w, desc, err));
     RFT_TRY(rft__sized_read(&own, sizeof own, src, "src", err));
     RFT_TRY(check_source(&w, &own, err));
-    const rft__stored_w from = {own.q, own.scale, own.zero};
+    const rft__stored_w from = {own.q, own.scale, own.zero, own.global_scale, own.g_idx};
+    RFT_TRY(rft__stored_check_groups(&w, &from, err));
     return w.view ? weight_make(ctx, &w, 0, own.q, out, err) : pack(ctx, &w, &from, storage, stream, out, err);
 }
 

@@ -22,7 +22,9 @@ typedef struct rft__weight_header {
     uint64_t data_bytes;
     uint32_t scale, zero;      /* rft_type of scales and zero points that lay apart, or 0 */
     int64_t group_n, group_k;  /* of these */
-    uint64_t reserved[4];
+    uint32_t global; /* number of all scales: 0 none, 1 multiplies, 2 divides */
+    uint32_t sorted; /* 1: k lie in the order of an act-order index */
+    uint64_t reserved[3];
     uint64_t checksum; /* FNV-1a of the 120 bytes before it */
 } rft__weight_header;
 

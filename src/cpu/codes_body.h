@@ -17,17 +17,19 @@
 
 RFT_INLINE void widen_block(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, const scales *s,
                             int64_t b, int64_t k, float *dst) {
-    const table t = table_load(p->lut);
-    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias);
+    const meaning m = meaning_of(offset, p);
     RFT_UNROLL
     for (int v = 0; v < RFT__BLOCK / RFT__SLICE; v++) {
         const int64_t at = ((b * (RFT__BLOCK / RFT__SLICE) + v) >> p->step_shift) * RFT__COLUMNS;
-        const vec scale = vec_load(s->scale + at), shift = offset != RFT__OFFSET_NONE ? vec_load(s->offset + at) : bias;
+        const vec scale = vec_load(s->scale + at), shift = offset != RFT__OFFSET_NONE ? vec_load(s->offset + at) : m.bias;
         RFT_UNROLL
         for (int i = 0; i < RFT__SLICE; i++) {
             const int64_t each = v * RFT__SLICE + i;
             if (each < k) {
-                vec_store(dst + each * RFT__COLUMNS, weight(offset, value(bits, block, t, bias, v, i), scale, shift));
+                const vec code = value(bits, offset, block, &m, v, i);
+                const vec wide = offset == RFT__OFFSET_FLOAT ? vec_mul(f8_value(&m.f8, vec_bits(code)), scale)
+                                                             : weight(offset, code, scale, shift);
+                vec_store(dst + each * RFT__COLUMNS, wide);
             }
         }
     }
@@ -37,7 +39,7 @@ RFT_INLINE void widen_block(int bits, rft__offset_kind offset, const rft__packin
 #define CODES_KINDS(F)                                                                                                 \
     F(2, RFT__OFFSET_MINIMUM) F(3, RFT__OFFSET_NONE) F(4, RFT__OFFSET_NONE) F(4, RFT__OFFSET_MINIMUM)                  \
     F(4, RFT__OFFSET_ZERO) F(5, RFT__OFFSET_NONE) F(5, RFT__OFFSET_MINIMUM) F(6, RFT__OFFSET_NONE)                     \
-    F(8, RFT__OFFSET_NONE) F(8, RFT__OFFSET_ZERO)
+    F(8, RFT__OFFSET_NONE) F(8, RFT__OFFSET_ZERO) F(8, RFT__OFFSET_FLOAT)
 
 /* A block of which k codes count. */
 static __attribute__((noinline)) void widen_any(const rft__packing *p, const char *block, const scales *s, int64_t b, int64_t k,
@@ -68,19 +70,19 @@ static void widen(const rft__packing *p, const char *w, int64_t k, float *dst) {
 
 /* Eight k of all panels, each weight made once for all rows. */
 RFT_INLINE void codes_slice(int bits, rft__offset_kind offset, int rows, int panels, int v, const float *x, const char *block,
-                            size_t w_stride, table t, vec bias, const scales *s, int64_t at,
+                            size_t w_stride, const meaning *m, const scales *s, int64_t at,
                             vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
     vec scale[RFT__MAX_PANELS], shift[RFT__MAX_PANELS];
     RFT_UNROLL
     for (int p = 0; p < panels; p++) {
         scale[p] = vec_load(s[p].scale + at);
-        shift[p] = offset != RFT__OFFSET_NONE ? vec_load(s[p].offset + at) : bias;
+        shift[p] = offset != RFT__OFFSET_NONE ? vec_load(s[p].offset + at) : m->bias;
     }
     RFT_UNROLL
     for (int i = 0; i < RFT__SLICE; i++) {
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
-            const vec wk = weight(offset, value(bits, block + (size_t)p * w_stride, t, bias, v, i), scale[p], shift[p]);
+            const vec wk = weight(offset, value(bits, offset, block + (size_t)p * w_stride, m, v, i), scale[p], shift[p]);
             RFT_UNROLL
             for (int r = 0; r < rows; r++) {
                 c[r][p] = vec_fma(vec_set(x[i * rows + r]), wk, c[r][p]);
@@ -89,7 +91,7 @@ RFT_INLINE void codes_slice(int bits, rft__offset_kind offset, int rows, int pan
     }
 }
 
-/* Fewer than 32 k at the end. */
+/* Up to 32 k, through memory: fewer at the end, or floats that want care. */
 RFT_INLINE void codes_rest(int rows, int panels, const rft__packing *packing, int64_t k, const float *x, const char *codes,
                            size_t w_stride, const scales *s, int64_t b, vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
     float wide[RFT__BLOCK * RFT__COLUMNS];
@@ -106,12 +108,26 @@ RFT_INLINE void codes_rest(int rows, int panels, const rft__packing *packing, in
     }
 }
 
+/* Floats that are no field times a scale: those of a chunk whose scales do not fit, and 32 k with a NaN or an Inf. */
+RFT_INLINE bool wants_care(int panels, const rft__packing *packing, const char *block, size_t w_stride, const scales *s) {
+    ivec most = words_set(0);
+    bool any = false;
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++, block += w_stride) {
+        any |= s[p].unfit;
+        RFT_UNROLL
+        for (int t = 0; t < RFT__BLOCK / 4; t++) {
+            most = bytes_max(most, words_and(words_load(block + 64 * t), words_set(0x7f7f7f7f)));
+        }
+    }
+    return any || bytes_any_above(most, packing->f8.finite);
+}
+
 RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
                            const float *x, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate) {
     scales s[RFT__MAX_PANELS];
     vec c[RFT__MAX_ROWS][RFT__MAX_PANELS];
-    const table t = table_load(packing->lut);
-    const vec bias = small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)packing->bias);
+    const meaning m = meaning_of(offset, packing);
     const int shift = packing->step_shift;
     load_sums(rows, panels, acc, acc_stride, accumulate, c);
     for (; k > 0; k -= RFT__CHUNK) {
@@ -121,18 +137,20 @@ RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int pane
             expand(packing, w + (size_t)p * w_stride, chunk, &s[p]);
         }
         w += rft__packing_head_bytes(packing, chunk);
-        int64_t b = 0;
-        for (; (b + 1) * RFT__BLOCK <= chunk; b++, w += 64 * bits) {
+        for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, w += 64 * bits) {
+            const int64_t n = rft__min(RFT__BLOCK, chunk - b * RFT__BLOCK);
             fetch_block(bits, panels, w, w_stride);
+            if (n < RFT__BLOCK || (offset == RFT__OFFSET_FLOAT && wants_care(panels, packing, w, w_stride, s))) {
+                codes_rest(rows, panels, packing, n, x, w, w_stride, s, b, c);
+                x += n * rows;
+                continue;
+            }
             RFT_UNROLL
             for (int v = 0; v < RFT__BLOCK / RFT__SLICE; v++, x += RFT__SLICE * rows) {
                 const int64_t at = ((b * (RFT__BLOCK / RFT__SLICE) + v) >> shift) * RFT__COLUMNS;
-                codes_slice(bits, offset, rows, panels, v, x, w, w_stride, t, bias, s, at, c);
+                codes_slice(bits, offset, rows, panels, v, x, w, w_stride, &m, s, at, c);
                 RFT_NO_HOIST();
             }
-        }
-        if (chunk % RFT__BLOCK != 0) {
-            codes_rest(rows, panels, packing, chunk % RFT__BLOCK, x, w, w_stride, s, b, c);
         }
     }
     store_sums(rows, panels, c, acc, acc_stride);

@@ -4,20 +4,23 @@
  *
  * Scales of a chunk are widened to f32 first, on the stack, so that the loop over k knows no kind of scale. The includer
  * defines vec (16 floats), ivec (16 words of 32 bits), table (16 floats), and
- *     vec_zero() vec_load(p) vec_store(p, v) vec_set(f) vec_mul vec_sub, vec_fma(a, b, c): a * b + c
+ *     vec_zero() vec_load(p) vec_store(p, v) vec_set(f) vec_mul vec_div vec_sub, vec_fma(a, b, c): a * b + c
  *     vec_from_f16(p) vec_from_i8(p) vec_from_i16(p): 16 of them; vec_from_words(v): of int32; vec_cast(v): of their bits
  *     words_load(p) words_set(n) words_from_u8(p) words_from_u16(p) words_and words_or words_add words_shl(v, n) words_shr(v, n)
  *     small_value(v, b): words below 256 as floats, less what small_bias(f) made b of, f a whole number
  *     table_load(p), table_value(t, v): by the low four bits of each word
+ *     words_sar(v, n): arithmetically right, n in each word; words_or_where_all(v, mask, a): v | a where v has all bits of mask
+ *     bytes_max(a, b) bytes_any_above(v, n): unsigned, n in each byte
  */
 #ifndef RFT_CPU_CODES_PANEL_BODY_H
 #define RFT_CPU_CODES_PANEL_BODY_H
 
 #include "cpu/tile_family.h"
 
-/* Scales of one chunk of a panel, and its minima or zero points with the bias. */
+/* Scales of one chunk of a panel, and its minima, zero points with the bias, or scales for the fields of floats. */
 typedef struct scales {
-    float scale[RFT__CHUNK_SCALES * RFT__COLUMNS], offset[RFT__CHUNK_SCALES * RFT__COLUMNS];
+    _Alignas(64) float scale[RFT__CHUNK_SCALES * RFT__COLUMNS], offset[RFT__CHUNK_SCALES * RFT__COLUMNS];
+    bool unfit; /* such scales overflow */
 } scales;
 
 /* Bytes in front of the codes at work that are fetched, to L2: GB/s of q8_0, q4_0, q4_k in 8 bits at m = 1, one Zen 4 core where
@@ -33,6 +36,24 @@ RFT_INLINE vec from_e8m0(const void *p) {
     return vec_cast(words_or(words_shl(b, 23), words_shl(words_or(none, last), 22)));
 }
 
+/* How codes that are floats are read: rft__packing.f8 in registers. */
+typedef struct f8_fields {
+    ivec shift, keep, exponent;
+    vec unit;
+} f8_fields;
+
+/* The fields of a float in the upper byte of each word as those of an f32: value / unit, if the value is finite. */
+RFT_INLINE ivec f8_fields_of(const f8_fields *f, ivec top) { return words_and(words_sar(top, f->shift), f->keep); }
+
+RFT_INLINE vec f8_value(const f8_fields *f, ivec fields) {
+    return vec_mul(vec_cast(words_or_where_all(fields, f->exponent, words_set(0x7f800000))), f->unit);
+}
+
+RFT_INLINE vec from_e4m3(const void *p) {
+    const f8_fields f = {words_set(4), words_set((int32_t)0x87f00000), words_set(0x07f00000), vec_set(0x1p120f)};
+    return f8_value(&f, f8_fields_of(&f, words_shl(words_from_u8(p), 24)));
+}
+
 /* Its fields as those of an f32 mean 2^-120 of it, subnormals too. */
 RFT_INLINE vec from_ue4m3(const void *p) { return vec_mul(vec_cast(words_shl(words_from_u8(p), 20)), vec_set(0x1p120f)); }
 
@@ -46,7 +67,8 @@ static int64_t expand_direct(rft__scale_kind kind, const char *from, int64_t n, 
                       : kind == RFT__SCALE_F16    ? vec_from_f16(from)
                       : kind == RFT__SCALE_BF16   ? from_bf16(from)
                       : kind == RFT__SCALE_UE4M3 ? from_ue4m3(from)
-                                                  : from_e8m0(from));
+                      : kind == RFT__SCALE_E8M0  ? from_e8m0(from)
+                                                 : from_e4m3(from));
     }
     return n * bytes;
 }
@@ -55,6 +77,26 @@ static void expand_super(const char *block, const char *parts, int64_t n, float 
     const vec whole = vec_mul(vec_from_f16(block), vec_set(sign));
     for (int64_t i = 0; i < n; i++) {
         vec_store(to + i * RFT__COLUMNS, vec_mul(whole, vec_from_i8(parts + i * RFT__COLUMNS)));
+    }
+}
+
+/* Scales under one of all, by which they are multiplied or divided. */
+static void expand_global(rft__scale_kind kind, const char *head, int64_t n, float *to) {
+    const vec global = vec_load((const void *)head);
+    expand_direct(RFT__SCALE_E4M3, head + 4 * RFT__COLUMNS, n, to);
+    for (int64_t i = 0; i < n; i++, to += RFT__COLUMNS) {
+        vec_store(to, kind == RFT__SCALE_E4M3_TIMES ? vec_mul(vec_load(to), global) : vec_div(vec_load(to), global));
+    }
+}
+
+/* Scales that make numbers of fields at once. value / unit * (scale * unit) rounds as value * scale does, unless that scale is
+ * none any more, which takes weights of 2^7 and more. */
+static void fold_unit(float unit, int64_t n, scales *s) {
+    s->unfit = false;
+    for (int64_t i = 0; i < n * RFT__COLUMNS; i++) {
+        const float magnitude = s->scale[i] < 0.0f ? -s->scale[i] : s->scale[i];
+        s->unfit |= magnitude >= 0x1p7f;
+        s->offset[i] = s->scale[i] * unit;
     }
 }
 
@@ -70,12 +112,19 @@ static __attribute__((noinline)) void expand(const rft__packing *p, const char *
         }
         return;
     }
-    head += expand_direct(p->scale, head, n, s->scale);
+    if (rft__packing_has_global(p->scale)) {
+        expand_global(p->scale, head, n, s->scale);
+    } else {
+        head += expand_direct(p->scale, head, n, s->scale);
+    }
     if (minimum) {
         expand_direct(p->scale, head, n, s->offset);
     }
     for (int64_t i = 0; p->offset == RFT__OFFSET_ZERO && i < n; i++) {
         vec_store(s->offset + i * RFT__COLUMNS, vec_from_i16(head + 2 * i * RFT__COLUMNS));
+    }
+    if (p->offset == RFT__OFFSET_FLOAT) {
+        fold_unit(p->f8.unit, n, s);
     }
     if (n < RFT__CHUNK_SCALES) { /* half a block beyond k, where x is 0 */
         vec_store(s->scale + n * RFT__COLUMNS, vec_zero());
@@ -110,21 +159,39 @@ RFT_INLINE ivec quad(int bits, const char *block, int t) {
     return codes;
 }
 
-/* Value i of the eight of slice v: with a zero point the code itself, that less the bias otherwise. */
-RFT_INLINE vec value(int bits, const char *block, table t, vec bias, int v, int i) {
+/* What turns codes into values. */
+typedef struct meaning {
+    table table;
+    vec bias; /* with a zero point 0: it comes with that */
+    f8_fields f8;
+} meaning;
+
+RFT_INLINE meaning meaning_of(rft__offset_kind offset, const rft__packing *p) {
+    return (meaning){table_load(p->lut),
+                     small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias),
+                     {words_set(p->f8.shift), words_set(p->f8.keep), words_set(p->f8.exponent),
+                      vec_set(p->f8.unit)}};
+}
+
+/* Value i of the eight of slice v: with a zero point the code itself, of a float its fields, else that less the bias. */
+RFT_INLINE vec value(int bits, rft__offset_kind offset, const char *block, const meaning *m, int v, int i) {
     if (bits == 4) {
         const int at = 8 * (i % 4) + 4 * (i / 4);
         const ivec codes = words_load(block + 64 * v);
-        return table_value(t, at != 0 ? words_shr(codes, at) : codes);
+        return table_value(m->table, at != 0 ? words_shr(codes, at) : codes);
     }
     ivec code = quad(bits, block, 2 * v + i / 4);
+    if (offset == RFT__OFFSET_FLOAT) {
+        return vec_cast(f8_fields_of(&m->f8, i % 4 != 3 ? words_shl(code, 24 - 8 * (i % 4)) : code));
+    }
     code = i % 4 != 0 ? words_shr(code, 8 * (i % 4)) : code;
-    return small_value(i % 4 != 3 ? words_and(code, words_set(255)) : code, bias);
+    return small_value(i % 4 != 3 ? words_and(code, words_set(255)) : code, m->bias);
 }
 
 RFT_INLINE vec weight(rft__offset_kind offset, vec value, vec scale, vec shift) {
     return offset == RFT__OFFSET_MINIMUM ? vec_fma(value, scale, shift)
            : offset == RFT__OFFSET_ZERO  ? vec_mul(vec_sub(value, shift), scale)
+           : offset == RFT__OFFSET_FLOAT ? vec_mul(value, shift)
                                          : vec_mul(value, scale);
 }
 
@@ -168,6 +235,7 @@ RFT_INLINE void store_sums(int rows, int panels, vec c[RFT__MAX_ROWS][RFT__MAX_P
 #define CODES_BITS_q6    6
 #define CODES_BITS_q8    8
 #define CODES_BITS_q8z   8
+#define CODES_BITS_f8    8
 #define CODES_OFFSET_q2m RFT__OFFSET_MINIMUM
 #define CODES_OFFSET_q3  RFT__OFFSET_NONE
 #define CODES_OFFSET_q4  RFT__OFFSET_NONE
@@ -178,6 +246,7 @@ RFT_INLINE void store_sums(int rows, int panels, vec c[RFT__MAX_ROWS][RFT__MAX_P
 #define CODES_OFFSET_q6  RFT__OFFSET_NONE
 #define CODES_OFFSET_q8  RFT__OFFSET_NONE
 #define CODES_OFFSET_q8z RFT__OFFSET_ZERO
+#define CODES_OFFSET_f8  RFT__OFFSET_FLOAT
 
 /* ---- families: CODES_TILE(bits, offset, rows, panels, ...), the includer's, for each height ---- */
 

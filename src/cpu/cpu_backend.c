@@ -124,8 +124,8 @@ static void cpu_describe(const rft__device *d, rft_device_info *info) {
 static uint64_t cpu_weight_layout(const rft__matrix *w) {
     if (rft__matrix_is_low_bit(w)) {
         const rft__packing p = rft__packing_of(w);
-        const uint32_t facts[] = {1 /* version */, (uint32_t)w->elem,   (uint32_t)p.scale,
-                                  (uint32_t)p.offset, (uint32_t)p.step, (uint32_t)w->glu};
+        const uint32_t facts[] = {2 /* version */,  (uint32_t)w->elem, (uint32_t)p.scale, (uint32_t)p.offset,
+                                  (uint32_t)p.step, (uint32_t)w->glu,  (uint32_t)w->sorted};
         return rft__hash(rft__hash(RFT_HASH_SEED, "cpu codes", 9), facts, sizeof facts);
     }
     const uint32_t facts[] = {1 /* version */, RFT__PANEL, (uint32_t)rft__panel_kr(w->elem), (uint32_t)w->elem, (uint32_t)w->glu};
@@ -141,9 +141,7 @@ static rft_status cpu_weight_bytes(const rft__matrix *w, size_t *bytes, rft_erro
 static rft_status cpu_weight_pack(rft__device *d, const rft__matrix *w, const rft__stored_w *from, void *data, void *stream,
                                   rft_error *err) {
     (void)stream;
-    (void)err;
-    rft__cpu_pack(d, w, from, data);
-    return RFT_OK;
+    return rft__cpu_pack(d, w, from, data, err);
 }
 
 static rft_status cpu_weight_unpack(rft__device *d, const rft__matrix *w, const void *data, float *out, int64_t ld,

@@ -87,11 +87,18 @@ rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t coun
 
 /* Packed weights: data bytes, packing by the threads that will read, and back. */
 int64_t rft__cpu_packed_bytes(const rft__matrix *w);
-void rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data);
+rft_status rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data, rft_error *err);
 void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t ld);
-/* One panel of codes and back: its columns are rows first, first + step, ... of batch b. cpu_pack.c calls them. */
-void rft__cpu_pack_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t first, int64_t step, int columns,
-                         char *panel);
+/* One panel of codes: its columns are rows first, first + step, ... of batch b, its k those of `order` (NULL: as stored).
+ * cpu_pack.c calls it. */
+void rft__cpu_pack_codes(const rft__matrix *w, const rft__stored_w *from, const int32_t *order, int64_t b, int64_t first,
+                         int64_t step, int columns, char *panel);
+/* Behind the panels of a sorted W: which k stands where in those of batch b. NULL: every k stands in its place. */
+const int32_t *rft__cpu_order(const rft__matrix *w, const void *data, int64_t b);
+/* The k at a place; whatever a damaged order holds, it is below w->k. */
+static inline int64_t rft__cpu_order_at(const int32_t *order, int64_t place, int64_t k) {
+    return order == NULL ? place : rft__min((uint32_t)order[place], k - 1);
+}
 /* Panel's source: its first row in W, the step from column to column in rows, and how many of the 16 columns exist. */
 void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, int64_t *step, int *columns);
 

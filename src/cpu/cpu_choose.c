@@ -136,7 +136,11 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
         return;
     }
     const rft__packing packing = rft__packing_of(&p->w);
-    if (k->form != RFT__FORM_CODES && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
+    const bool whole_numbers = packing.i8_exact || k->x != RFT_I8 || k->kind.bits != packing.bits;
+    if (k->form == RFT__FORM_CODES && p->compute == RFT_COMPUTE_I8 && k->kind.offset == RFT__OFFSET_NONE && !whole_numbers) {
+        snprintf(c->reason, sizeof c->reason, "multiplies whole numbers of 8 bits; values of %s are none, so f32 multiplies them",
+                 rft__format_name(p->w.elem));
+    } else if (k->form != RFT__FORM_CODES && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
         snprintf(c->reason, sizeof c->reason, "w of %s is packed as codes", rft__format_name(p->w.elem));
     } else if (k->form == RFT__FORM_CODES && (k->kind.bits != packing.bits || k->kind.offset != packing.offset)) {
         c->other_codes = true;

@@ -17,6 +17,7 @@
 #include "cpu/cpu_in_place.h"
 #include "cpu/cpu_rows.h"
 #include "cpu/cpu_workspace.h"
+#include "cpu/cpu_x.h"
 
 #include <string.h>
 
@@ -26,12 +27,12 @@ typedef struct job {
     const rft__cpu_pick *pick;
     const rft_linear_args *args;
     rft__grid grid;
-    rft__pack_fn *pack_x, *pack_w;
+    rft__x_source x_source;
+    rft__pack_fn *pack_w;
     rft__decode_fn *decode;
     const rft__packing *packing; /* of a low-bit W, else NULL */
-    int64_t x_row, x_k, x_batch; /* strides of X, elements */
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
-    const char *x, *w;
+    const char *w;
     rft__x_rows rows;        /* X of a tile kernel */
     int64_t panels;          /* of one batch */
     int64_t panel_stride;    /* of a packed W, bytes */
@@ -71,36 +72,15 @@ static int64_t tile_start(const tiling *t, int64_t i) {
 
 static int64_t tile_height(const tiling *t, int64_t i) { return t->rows / t->count + (i < t->rows % t->count); }
 
-static const char *x_source(const job *j, int64_t b, int64_t row) {
-    return j->x + (b * j->x_batch + row * j->x_row) * (int64_t)rft__type_size(j->choice->p.x);
-}
-
-/* Rows rounded to 8 bits, a chunk of k at a time. */
-static void round_tile(const job *j, const char *source, int rows, int64_t k, char *dst) {
-    const int64_t size = (int64_t)rft__type_size(j->choice->p.x);
-    float wide[RFT__MAX_ROWS * RFT__CHUNK];
-    for (int64_t at = 0; at < k; at += RFT__CHUNK, source += RFT__CHUNK * j->x_k * size) {
-        const int64_t n = rft__min(RFT__CHUNK, k - at);
-        for (int r = 0; r < rows; r++) {
-            j->pack_x(source + r * j->x_row * size, j->x_row, j->x_k, 1, 1, n, wide + r * RFT__CHUNK);
-        }
-        j->choice->device->ops.quantise(j->packing, wide, RFT__CHUNK, rows, n, dst + rft__panel_bytes(RFT_I8, rows, at));
-    }
-}
-
 /* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
 static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
-    const int64_t size = (int64_t)rft__type_size(j->choice->p.x), padded = rft__round_up(k, kernel->kr);
+    const int64_t padded = rft__round_up(k, kernel->kr);
     for (int64_t i = 0; i < t->count; i++) {
         const int64_t first = tile_start(t, i);
         const int rows = (int)tile_height(t, i);
         char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
-        if (kernel->x == RFT_I8) {
-            round_tile(j, x_source(j, b, row0 + first) + k0 * j->x_k * size, rows, k, panel);
-            continue;
-        }
-        j->pack_x(x_source(j, b, row0 + first) + k0 * j->x_k * size, j->x_row, j->x_k, rows, rows, k, panel);
+        (kernel->x == RFT_I8 ? rft__x_tile_8bit : rft__x_tile)(&j->x_source, b, row0 + first, rows, k0, k, panel);
         if (kernel->x == RFT_F32 && padded != k) {
             memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
         }
@@ -109,10 +89,9 @@ static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64
 
 /* Rows for kernels that want k contiguous, of a thread's own. */
 static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, char *dst) {
-    const int64_t size = (int64_t)rft__type_size(j->choice->p.x);
     const int64_t stride = rft__x_rows_stride(j->pick->kernel->x, j->choice->p.w.k);
     for (int64_t i = 0; i < rows; i++) {
-        j->pack_x(x_source(j, b, row0 + i) + k0 * j->x_k * size, j->x_row, j->x_k, 1, 1, k, dst + i * stride);
+        rft__x_row(&j->x_source, b, row0 + i, k0, k, dst + i * stride);
     }
 }
 
@@ -389,7 +368,7 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
     if (j->rows.x != NULL) {
         bl->x = j->rows.x + bl->b * j->rows.batch + bl->row0 * j->rows.stride + rft__panel_bytes(j->pick->kernel->x, 1, bl->k0);
     } else if (j->x_in_place) {
-        bl->x = x_source(j, bl->b, bl->row0) + bl->k0 * (int64_t)rft__type_size(j->choice->p.x);
+        bl->x = rft__x_at(&j->x_source, bl->b, bl->row0, bl->k0);
     } else {
         bl->x = bl->buf.x;
         if (j->pick->kernel->form == RFT__FORM_ROWS || j->pick->kernel->form == RFT__FORM_TILES) {
@@ -521,9 +500,10 @@ static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick) 
 static void read_nothing(job *j) {
     j->grid.k = 0;
     j->grid.kk = 1;
-    j->x = j->w = j->workspace;
+    j->x_source.x = j->w = j->workspace;
     j->rows = (rft__x_rows){.x = j->workspace};
-    j->x_row = j->x_k = j->x_batch = 0;
+    j->x_source.row = j->x_source.k = j->x_source.batch = 0;
+    j->x_source.sorted = NULL;
     j->w_row = j->w_k = j->w_batch = j->panel_stride = 0;
 }
 
@@ -533,20 +513,16 @@ static job make_job(const rft__run *run) {
     const rft__problem *p = &c->p;
     const rft__cpu_pick *pick = rft__cpu_pick_at(c, args->m);
     const rft__isa_ops *ops = &c->device->ops;
-    const bool k_rows = p->x_order == RFT_K_CONTIGUOUS, w_rows = p->w.order == RFT_K_CONTIGUOUS;
+    const bool w_rows = p->w.order == RFT_K_CONTIGUOUS;
     job j = {.choice = c,
              .pick = pick,
              .args = args,
              .grid = rft__cpu_grid(c, pick, args->m),
-             .pack_x = pick->kernel->x == RFT_BF16 ? ops->to_same[p->x] : ops->to_f32[p->x],
+             .x_source = rft__x_source_of(c, pick->kernel, args),
              .packing = c->low_bit ? &c->packing : NULL,
-             .x_row = k_rows ? args->ldx : 1,
-             .x_k = k_rows ? 1 : args->ldx,
-             .x_batch = args->x_batch_stride,
              .w_row = w_rows ? args->ldw : 1,
              .w_k = w_rows ? 1 : args->ldw,
              .w_batch = args->w_batch_stride,
-             .x = args->x,
              .w = w_of(args, pick),
              .panels = rft__cpu_panels(&p->w),
              .panel_stride = c->panel_stride,
@@ -558,7 +534,8 @@ static job make_job(const rft__run *run) {
         j.decode = ops->decode[p->w.elem];
     }
     j.rows = rft__x_rows_of(c, pick, args, behind + rft__partial_bytes(c, &j.grid, args->m));
-    j.x_in_place = args->m == 1 && j.x_k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0;
+    j.x_in_place = args->m == 1 && j.x_source.k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0 &&
+                   !p->w.sorted;
     if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);
     }

@@ -23,7 +23,36 @@ void rft__cpu_panel_rows(const rft__matrix *w, int64_t panel, int64_t *first, in
     *columns = (int)rft__max(0, rft__min(RFT__PANEL, width - column));
 }
 
-int64_t rft__cpu_packed_bytes(const rft__matrix *w) { return rft__cpu_panels(w) * w->batch * rft__cpu_panel_stride(w); }
+static int64_t panels_bytes(const rft__matrix *w) { return rft__cpu_panels(w) * w->batch * rft__cpu_panel_stride(w); }
+
+int64_t rft__cpu_packed_bytes(const rft__matrix *w) {
+    const int64_t panels = panels_bytes(w), order = w->sorted && panels != 0 ? 4 * w->k * w->batch : 0;
+    return panels + rft__round_up(order, 64);
+}
+
+/* ---- the order of k where groups are not as they lie ---- */
+
+const int32_t *rft__cpu_order(const rft__matrix *w, const void *data, int64_t b) {
+    return w->sorted ? (const int32_t *)(const void *)((const char *)data + panels_bytes(w)) + b * w->k : NULL;
+}
+
+static rft_status pack_order(rft__device *device, const rft__matrix *w, const rft__stored_w *from, char *data, rft_error *err) {
+    const size_t bytes = (size_t)rft__ceil_div(w->k, w->group_k) * sizeof(int64_t);
+    int32_t *const order = (int32_t *)(void *)(data + panels_bytes(w));
+    int64_t *const next = rft__alloc(&device->allocator, bytes, _Alignof(int64_t));
+    if (next == NULL) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to sort k (%zu bytes)", bytes);
+    }
+    rft_status status = RFT_OK;
+    memset(order, 0, (size_t)(rft__cpu_packed_bytes(w) - panels_bytes(w)));
+    for (int64_t b = 0; b < w->batch && status == RFT_OK; b++) {
+        status = rft__stored_order(w, from, b, next, order + b * w->k, err);
+    }
+    rft__release(&device->allocator, next, bytes);
+    return status;
+}
+
+/* ---- panels ---- */
 
 typedef struct pack_job {
     const rft__device *device;
@@ -42,7 +71,8 @@ static void pack_panel(const pack_job *job, int64_t index) {
     const int64_t stride = rft__cpu_panel_stride(w), bytes = rft__cpu_panel_bytes(w);
     char *panel = job->data + index * stride;
     if (rft__matrix_is_low_bit(w)) {
-        rft__cpu_pack_codes(w, job->from, index / panels, first, step, columns, panel);
+        const int64_t b = index / panels;
+        rft__cpu_pack_codes(w, job->from, rft__cpu_order(w, job->data, b), b, first, step, columns, panel);
     } else {
         const char *source = (const char *)job->from->q + (index / panels * w->batch_stride + first * w->n_stride) * size;
         job->device->ops.to_same[w->elem](source, step * w->n_stride, w->k_stride, columns, RFT__PANEL, w->k, panel);
@@ -61,14 +91,18 @@ static void pack_slab(void *arg, int i) {
     }
 }
 
-void rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data) {
+rft_status rft__cpu_pack(rft__device *device, const rft__matrix *w, const rft__stored_w *from, void *data, rft_error *err) {
     const int64_t bytes = rft__cpu_packed_bytes(w);
     if (bytes == 0) {
-        return; /* without K any number of panels, up to 2^63 columns' worth, takes no bytes */
+        return RFT_OK; /* without K any number of panels, up to 2^63 columns' worth, takes no bytes */
+    }
+    if (w->sorted) {
+        RFT_TRY(pack_order(device, w, from, data, err));
     }
     enum { WORTH_THREADS = 64 << 10 };
     pack_job job = {device, bytes < WORTH_THREADS ? 1 : device->threads, w, from, data};
     rft__pool_run(device->pool, job.parts, pack_slab, &job);
+    return RFT_OK;
 }
 
 /* A view is W as its owner stores it. */
@@ -112,12 +146,13 @@ void rft__cpu_unpack(const rft__matrix *w, const void *data, float *out, int64_t
         rft__cpu_panel_rows(w, index % panels, &first, &step, &columns);
         const char *panel = (const char *)data + index * rft__cpu_panel_stride(w);
         float *rows = out + (index / panels * w->n + first) * ld;
+        const int32_t *order = rft__cpu_order(w, data, index / panels);
         for (int64_t k = 0; k < w->k; k += RFT__CHUNK) {
             const int64_t count = rft__min(RFT__CHUNK, w->k - k);
             widen_some(w, low_bit ? &packing : NULL, panel, k, count, wide);
             for (int64_t i = 0; i < count * RFT__PANEL; i++) {
                 if (i % RFT__PANEL < columns) {
-                    rows[i % RFT__PANEL * step * ld + k + i / RFT__PANEL] = wide[i];
+                    rows[i % RFT__PANEL * step * ld + rft__cpu_order_at(order, k + i / RFT__PANEL, w->k)] = wide[i];
                 }
             }
         }

@@ -40,6 +40,7 @@
 #define RFT_TYPE_q6       RFT_GGUF(14)
 #define RFT_TYPE_q8       RFT_GGUF(8)
 #define RFT_TYPE_q8z      RFT_U8
+#define RFT_TYPE_f8       RFT_E4M3
 #define RFT_CODES_q2m     2, RFT__OFFSET_MINIMUM
 #define RFT_CODES_q3      3, RFT__OFFSET_NONE
 #define RFT_CODES_q4      4, RFT__OFFSET_NONE
@@ -50,6 +51,7 @@
 #define RFT_CODES_q6      6, RFT__OFFSET_NONE
 #define RFT_CODES_q8      8, RFT__OFFSET_NONE
 #define RFT_CODES_q8z     8, RFT__OFFSET_ZERO
+#define RFT_CODES_f8      8, RFT__OFFSET_FLOAT
 #define RFT_TEXT_(a) #a
 #define RFT_TEXT(a) RFT_TEXT_(a)
 

@@ -26,7 +26,18 @@ static rft__scale_kind kind_of(const rft__matrix *w, const rft__quant *q) {
            : w->scale == RFT_F16  ? RFT__SCALE_F16
            : w->scale == RFT_BF16 ? RFT__SCALE_BF16
            : w->scale == RFT_E8M0 ? RFT__SCALE_E8M0
+           : w->scale == RFT_E4M3 ? (rft__scale_kind)(RFT__SCALE_E4M3 + w->global)
                                   : RFT__SCALE_F32;
+}
+
+/* Of E4M3 and E5M2. */
+static void set_float(rft__packing *p) {
+    const bool e4m3 = p->type == RFT_E4M3;
+    p->f8.shift = e4m3 ? 4 : 3;
+    p->f8.keep = (int32_t)(e4m3 ? 0x87f00000u : 0x8fe00000u);
+    p->f8.exponent = e4m3 ? 0x07f00000 : 0x0f800000;
+    p->f8.finite = e4m3 ? 0x7e : 0x7b;
+    p->f8.unit = e4m3 ? 0x1p120f : 0x1p112f;
 }
 
 /* Signed values of a table become unsigned bytes. */
@@ -51,6 +62,7 @@ rft__packing rft__packing_of(const rft__matrix *w) {
                       .offset = w->zero != 0 ? RFT__OFFSET_ZERO : q->offset,
                       .step = step_of(w, q),
                       .bias = q->bias,
+                      .i8_exact = q->value == NULL,
                       .i8_wide = q->bits == 8,
                       .i8_bias = w->zero != 0 ? 0 : q->bias,
                       .i8_factor = q->factor};
@@ -63,6 +75,9 @@ rft__packing rft__packing_of(const rft__matrix *w) {
     }
     if (q->table != NULL) {
         set_table(&p, q->table);
+    }
+    if (p.offset == RFT__OFFSET_FLOAT) {
+        set_float(&p);
     }
     return p;
 }
@@ -86,6 +101,7 @@ typedef struct column { /* of one chunk, as stored */
     const rft__stored_w *from;
     const rft__quant *q;
     const rft__packing *p;
+    const int32_t *order; /* of k, or NULL */
     int64_t b, n, k0, k; /* batch and row of W; first k and how many */
     int j;               /* where it stands in the panel */
 } column;
@@ -122,10 +138,14 @@ static void put_codes(const column *c, char *codes) {
     const int64_t elements = rft__format_find(c->w->elem)->block_elements;
     for (int64_t i = 0; i < c->k; i += RFT__BLOCK, codes += rft__packing_block_bytes(c->p)) {
         const unsigned char *from = rft__stored_block(c->w, c->from, c->b, c->n, c->k0 + i);
-        const unsigned first = (unsigned)((c->k0 + i) % elements);
+        unsigned at = (unsigned)((c->k0 + i) % elements);
         const int n = (int)rft__min(RFT__BLOCK, c->k - i);
-        for (int k = 0; k < n; k++) {
-            put_code(c->p->bits, (unsigned char *)codes, c->j, k, c->q->code(from, first + (unsigned)k));
+        for (int k = 0; k < n; k++, at++) {
+            if (c->order != NULL) {
+                from = rft__stored_block(c->w, c->from, c->b, c->n, c->order[c->k0 + i + k]);
+                at = (unsigned)(c->order[c->k0 + i + k] % elements);
+            }
+            put_code(c->p->bits, (unsigned char *)codes, c->j, k, c->q->code(from, at));
         }
     }
 }
@@ -145,6 +165,10 @@ static void put_scale(const column *c, char *head, int64_t n, int64_t i, const u
 
 /* Scales that lie apart from the codes. */
 static void put_apart(const column *c, char *head, int64_t n, int64_t i) {
+    if (rft__packing_has_global(c->p->scale)) {
+        memcpy(head + 4 * c->j, c->from->global + c->b, 4);
+        head += 4 * RFT__COLUMNS;
+    }
     const rft__format *const f = rft__format_find(c->w->scale);
     const int64_t g = (c->k0 + i * c->p->step) / c->w->group_k, columns = rft__ceil_div(c->w->k, c->w->group_k);
     const int64_t row = c->b * rft__ceil_div(c->w->n, c->w->group_n) + c->n / c->w->group_n;
@@ -187,13 +211,13 @@ static void put_scales(const column *c, char *head) {
     }
 }
 
-void rft__cpu_pack_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t first, int64_t step, int columns,
-                         char *panel) {
+void rft__cpu_pack_codes(const rft__matrix *w, const rft__stored_w *from, const int32_t *order, int64_t b, int64_t first,
+                         int64_t step, int columns, char *panel) {
     const rft__packing p = rft__packing_of(w);
     memset(panel, 0, (size_t)rft__packing_bytes(&p, w->k));
     for (int64_t k = 0; k < w->k; k += RFT__CHUNK) {
         char *head = panel + rft__packing_bytes(&p, k);
-        column c = {.w = w, .from = from, .q = rft__quant_find(w->elem), .p = &p, .b = b, .k0 = k};
+        column c = {.w = w, .from = from, .q = rft__quant_find(w->elem), .p = &p, .order = order, .b = b, .k0 = k};
         c.k = rft__min(RFT__CHUNK, w->k - k);
         for (c.j = 0; c.j < columns; c.j++) {
             c.n = first + c.j * step;

@@ -24,8 +24,16 @@ typedef struct rft__packing {
     int step_shift;  /* step = 8 << step_shift */
     int bias;        /* value(code) = code - bias, or lut[code] where bits are 4 */
     float lut[16];
+    /* OFFSET_FLOAT: a code, shifted to bits 24..31 and from there arithmetically right by `shift`, has its fields where an f32
+     * has them, in the bits `keep`; as such it means value / unit. Bits `exponent` all set are NaN or Inf. */
+    struct {
+        int32_t shift, keep, exponent;
+        int finite; /* the largest code without sign that is no NaN or Inf */
+        float unit;
+    } f8;
     /* For products in 8 bits: value(code) * scale = (u - i8_bias) * i8_factor * scale, with u = code or i8_table[code], which is
      * code where there is no table. */
+    bool i8_exact;           /* there are such numbers */
     bool has_table, i8_wide; /* wide: some u are above 127 */
     int i8_bias;
     float i8_factor;
@@ -33,6 +41,10 @@ typedef struct rft__packing {
 } rft__packing;
 
 static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return rft__ceil_div(k, p->step); }
+
+static inline bool rft__packing_has_global(rft__scale_kind kind) {
+    return kind == RFT__SCALE_E4M3_TIMES || kind == RFT__SCALE_E4M3_OVER;
+}
 
 static inline int64_t rft__packing_scale_bytes(rft__scale_kind kind) {
     return kind == RFT__SCALE_F32 ? 4 : kind == RFT__SCALE_F16 || kind == RFT__SCALE_BF16 ? 2 : 1;
@@ -43,8 +55,9 @@ static inline int64_t rft__packing_head_bytes(const rft__packing *p, int64_t k) 
     const int64_t n = rft__packing_scales(p, k) * RFT__COLUMNS, one = rft__packing_scale_bytes(p->scale);
     const int64_t with_minimum = p->offset == RFT__OFFSET_MINIMUM ? 2 : 1;
     const int64_t super = p->scale == RFT__SCALE_SUPER ? 2 * RFT__COLUMNS * with_minimum : 0;
+    const int64_t global = rft__packing_has_global(p->scale) ? 4 * RFT__COLUMNS : 0;
     const int64_t zeros = p->offset == RFT__OFFSET_ZERO ? 2 * n : 0;
-    return rft__round_up(super + n * one * with_minimum + zeros, 64);
+    return rft__round_up(super + global + n * one * with_minimum + zeros, 64);
 }
 
 static inline int64_t rft__packing_block_bytes(const rft__packing *p) { return 64 * (int64_t)p->bits; }

@@ -18,6 +18,7 @@ static unsigned code_i8(const unsigned char *b, unsigned i) { return b[i] ^ 128u
 static unsigned code_u8(const unsigned char *b, unsigned i) { return b[i]; }
 static unsigned code_i4(const unsigned char *b, unsigned i) { return rft__nibble(b[i >> 1], i & 1u) ^ 8u; }
 static unsigned code_u4(const unsigned char *b, unsigned i) { return rft__nibble(b[i >> 1], i & 1u); }
+static unsigned code_f8(const unsigned char *b, unsigned i) { return b[i]; }
 static unsigned code_q4_0(const unsigned char *b, unsigned i) { return rft__halves(b + 2, i); }
 static unsigned code_q4_1(const unsigned char *b, unsigned i) { return rft__halves(b + 4, i); }
 static unsigned code_q5_0(const unsigned char *b, unsigned i) { return rft__halves(b + 6, i) | rft__fifth_bit(b + 2, i); }
@@ -71,10 +72,13 @@ static const signed char iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1,
     {.type = elem, .bits = n_bits, .group = k, .scale = RFT__SCALE_##kind, .offset = RFT__OFFSET_##offset_kind, .bias = zero,    \
      .table = values, .factor = unit, .code = code_##codes, .part = of, .minimum_part = minimum_of, .scale_at = at,              \
      .minimum_at = min_at},
+#define RFT_QUANT_FLOAT(elem, codes, n_bits, offset_kind, decode)                                                               \
+    {.type = elem, .bits = n_bits, .offset = RFT__OFFSET_##offset_kind, .factor = 1.0f, .value = decode, .code = code_##codes},
 static const rft__quant quants[] = {
 #include "format/quants.def"
 };
 #undef RFT_QUANT
+#undef RFT_QUANT_FLOAT
 
 const rft__quant *rft__quant_find(rft_type type) {
     for (size_t i = 0; i < sizeof quants / sizeof *quants; i++) {
@@ -86,5 +90,7 @@ const rft__quant *rft__quant_find(rft_type type) {
 }
 
 float rft__quant_value(const rft__quant *q, unsigned code) {
-    return q->table != NULL ? q->factor * (float)q->table[code] : (float)((int)code - q->bias);
+    return q->value != NULL   ? q->value(code)
+           : q->table != NULL ? q->factor * (float)q->table[code]
+                              : (float)((int)code - q->bias);
 }

@@ -42,6 +42,8 @@ typedef struct verifier {
     int64_t *batches, *rows, *columns;
     uint8_t *marks;
     float *x_block;
+    int64_t *next;  /* of a W with g_idx, to sort k */
+    int32_t *order; /* that they are in, or NULL */
     int64_t b, n_block; /* the batch and the rows of the block that is compared now */
     const int64_t *block;
     rft__pool *pool;
@@ -128,6 +130,10 @@ static void place_buffers(verifier *v, arena *a) {
     v->columns = carve(a, v->count_n, sizeof *v->columns);
     v->marks = carve(a, rft__max(v->p->batch, rft__max(v->args->m, v->p->epi.n_out)), 1);
     v->x_block = carve(a, k, RFT__VERIFY_ROWS * sizeof *v->x_block);
+    if (v->p->w.sorted && v->rounds_x) {
+        v->next = carve(a, rft__ceil_div(k, v->p->w.group_k), sizeof *v->next);
+        v->order = carve(a, k, sizeof *v->order);
+    }
     for (int i = 0; i < v->n_workers; i++) {
         v->workers[i].w_block = carve(a, k, RFT__VERIFY_COLUMNS * sizeof(double));
         v->workers[i].w_row = carve(a, k, sizeof(float));
@@ -274,8 +280,11 @@ static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_
     v->n_block = n_rows;
     if (multiplies(v->p)) {
         rft__verify_decode_x(&v->x, b, rows, n_rows, v->p->w.k, v->x_block);
+        if (v->order != NULL) {
+            rft__stored_order(&v->p->w, &v->codes, v->p->w.batch == 1 ? 0 : b, v->next, v->order, NULL);
+        }
         for (int64_t i = 0; v->rounds_x && i < n_rows; i++) {
-            rft__verify_round_x(v->p->w.k, v->x_block + i * v->p->w.k);
+            rft__verify_round_x(v->p->w.k, v->order, v->x_block + i * v->p->w.k);
         }
     }
     rft__verify_sample(v->p->epi.n_out, v->count_n, v->seed + (uint64_t)(b * v->args->m + rows[0]) + 1, v->columns, v->marks);
@@ -308,6 +317,9 @@ static int count_workers(const verifier *v) {
 }
 
 static rft_status compare(verifier *v, rft_ctx *ctx, rft_error *err) {
+    for (int64_t b = 0; v->order != NULL && multiplies(v->p) && b < v->p->w.batch; b++) {
+        RFT_TRY(rft__stored_order(&v->p->w, &v->codes, b, v->next, v->order, err));
+    }
     rft__verify_sample(v->p->batch, v->count_b, v->seed, v->batches, v->marks);
     rft__verify_sample(v->args->m, v->count_m, v->seed, v->rows, v->marks);
     rft__verify_host host = {.ctx = ctx, .batches = v->batches, .n_batches = v->count_b, .rows = v->rows, .n_rows = v->count_m};
@@ -357,7 +369,13 @@ static rft_status check_scales(const rft__problem *p, const rft_weight_src *src,
         RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and desc.w.%s is set; rft_verify_source takes both",
                  lacks_scale ? "scale" : "zero", lacks_scale ? "scale" : "zero");
     }
-    return RFT_OK;
+    const bool lacks_global = p->w.global != RFT__GLOBAL_NONE && src->global_scale == NULL;
+    if (lacks_global || (p->w.sorted && src->g_idx == NULL)) {
+        RFT_FAIL(err, RFT_E_ARG, "src.%s is NULL, and desc.w.flags tells of it; rft_verify_source takes it",
+                 lacks_global ? "global_scale" : "g_idx");
+    }
+    const rft__stored_w from = {.g_idx = src->g_idx};
+    return rft__stored_check_groups(&p->w, &from, err);
 }
 
 rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, const rft_weight_src *src, double max_gflop,
@@ -377,7 +395,7 @@ rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, 
     verifier v = {.p = p,
                   .args = &call.args,
                   .w = stored_w(p, &call.args, w != NULL || !p->w_dynamic ? w : call.args.w),
-                  .codes = {w, own.scale, own.zero},
+                  .codes = {w, own.scale, own.zero, own.global_scale, own.g_idx},
                   .low_bit = rft__matrix_is_low_bit(&p->w),
                   .rounds_x = info.error_x > 0.0,
                   .c = info.error_c,

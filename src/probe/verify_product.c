@@ -62,10 +62,18 @@ static void round_group(int64_t n, float *x) {
     }
 }
 
-void rft__verify_round_x(int64_t k, float *x) {
+void rft__verify_round_x(int64_t k, const int32_t *order, float *x) {
     enum { GROUP = 32 };
     for (int64_t i = 0; i < k; i += GROUP) {
-        round_group(k - i < GROUP ? k - i : GROUP, x + i);
+        const int64_t n = k - i < GROUP ? k - i : GROUP;
+        float group[GROUP];
+        for (int64_t j = 0; j < n; j++) {
+            group[j] = x[order != NULL ? order[i + j] : i + j];
+        }
+        round_group(n, group);
+        for (int64_t j = 0; j < n; j++) {
+            x[order != NULL ? order[i + j] : i + j] = group[j];
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { PROBLEM_FIELDS = 24, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
+enum { PROBLEM_FIELDS = 26, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
 
 typedef struct key {
     int64_t word[KEY_WORDS];
@@ -31,6 +31,8 @@ static void put_matrix(key *k, const rft__matrix *w) {
     put(k, w->zero);
     put(k, w->group_n);
     put(k, w->group_k);
+    put(k, w->global);
+    put(k, w->sorted);
     put(k, w->order);
     put(k, w->glu);
     put(k, w->view);
@@ -95,6 +97,7 @@ static void add_rows(rft__text *t, const rft__problem *p) {
 
 /* What most layers lack is only said where it is there. */
 static void add_extras(rft__text *t, const rft__problem *p) {
+    static const char *const global[] = {"", " global=times", " global=over"};
     static const char *const glu[] = {"", " glu=halves", " glu=interleaved"};
     static const char *const compute[] = {"", " compute=f32", " compute=tf32", " compute=16", " compute=i8"};
     if (p->batch != 1) {
@@ -104,8 +107,9 @@ static void add_extras(rft__text *t, const rft__problem *p) {
         rft__text_add(t, " w.batch=%lld", (long long)p->w.batch);
     }
     if (p->w.scale != 0) {
-        rft__text_add(t, " scale=%s/%lldx%lld%s", rft__type_name(p->w.scale), (long long)p->w.group_n, (long long)p->w.group_k,
-                      p->w.zero != 0 ? " zero" : "");
+        rft__text_add(t, " scale=%s/%lldx%lld%s%s%s", rft__type_name(p->w.scale), (long long)p->w.group_n,
+                      (long long)p->w.group_k, p->w.zero != 0 ? " zero" : "", global[p->w.global],
+                      p->w.sorted ? " g_idx" : "");
     }
     if (p->alpha == 0.0f) {
         rft__text_add(t, " alpha=0");

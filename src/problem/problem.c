@@ -16,7 +16,8 @@ double rft__matrix_bytes(const rft__matrix *w) {
     double bytes = (double)w->n * (double)w->k * (double)w->batch * (double)f->block_bytes / (double)f->block_elements;
     if (w->scale != 0 && w->n > 0 && w->k > 0) {
         const double groups = (double)rft__ceil_div(w->n, w->group_n) * (double)rft__ceil_div(w->k, w->group_k);
-        bytes += groups * (double)w->batch * (double)(rft__type_size(w->scale) + rft__type_size(w->zero));
+        const double index = w->sorted ? 4.0 * (double)w->k : 0.0, global = w->global != RFT__GLOBAL_NONE ? 4.0 : 0.0;
+        bytes += (groups * (double)(rft__type_size(w->scale) + rft__type_size(w->zero)) + index + global) * (double)w->batch;
     }
     return bytes;
 }
@@ -41,7 +42,7 @@ static rft_status check_shape(const rft_weight_desc *d, const char *which, rft_e
 
 static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_error *err) {
     const uint32_t both = RFT_WEIGHT_GLU_HALVES | RFT_WEIGHT_GLU_INTERLEAVED;
-    if (d->flags & ~(RFT_WEIGHT_VIEW | both)) {
+    if (d->flags & ~(RFT_WEIGHT_VIEW | both | RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER | RFT_WEIGHT_G_IDX)) {
         RFT_FAIL(err, RFT_E_ARG, "%s.flags = 0x%x has bits that are no RFT_WEIGHT_ flag", which, d->flags);
     }
     if ((d->flags & both) == both) {
@@ -55,6 +56,11 @@ static rft_status check_flags(const rft_weight_desc *d, const char *which, rft_e
 
 /* Blocks carry their own scales. */
 static rft_status check_no_scales(const rft_weight_desc *d, const char *which, rft_error *err) {
+    const uint32_t of_scales = RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER | RFT_WEIGHT_G_IDX;
+    if (d->flags & of_scales) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.flags = 0x%x says more of scales that lie apart, and elem %s has none", which, d->flags,
+                 rft__format_name(d->elem));
+    }
     if (d->scale != 0 || d->zero != 0 || d->group_n != 0 || d->group_k != 0) {
         RFT_FAIL(err, RFT_E_ARG, "%s: scale, zero, group_n and group_k must be 0 for elem %s, which has no scales", which,
                  rft__format_name(d->elem));
@@ -62,14 +68,23 @@ static rft_status check_no_scales(const rft_weight_desc *d, const char *which, r
     return RFT_OK;
 }
 
-static rft_status check_scale_types(const rft_weight_desc *d, const char *which, rft_error *err) {
-    const bool shared = d->elem == RFT_E2M1 && d->scale == RFT_E8M0;
-    if (!rft__type_is_float(d->scale) && !shared) {
+static rft_status check_scale_type(const rft_weight_desc *d, const char *which, rft_error *err) {
+    const bool four = d->elem == RFT_E2M1, powers = four || d->elem == RFT_E4M3 || d->elem == RFT_E5M2;
+    if (!rft__type_is_float(d->scale) && !(powers && d->scale == RFT_E8M0) && !(four && d->scale == RFT_E4M3)) {
         RFT_FAIL(err, RFT_E_ARG, "%s.scale = %d (%s): scales of elem %s are f32, f16 or bf16%s", which, (int)d->scale,
-                 rft__format_name(d->scale), rft__format_name(d->elem), d->elem == RFT_E2M1 ? ", or e8m0" : "");
+                 rft__format_name(d->scale), rft__format_name(d->elem), four ? ", e8m0 or e4m3" : powers ? ", or e8m0" : "");
     }
-    const bool is_signed = d->elem == RFT_I8 || d->elem == RFT_I4;
-    const rft_type zero = d->elem == RFT_E2M1 ? (rft_type)0 : is_signed ? RFT_I8 : RFT_U8;
+    const uint32_t global = d->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER);
+    if (global != 0 && (d->scale != RFT_E4M3 || (global & (global - 1)) != 0)) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.flags = 0x%x: one of RFT_WEIGHT_GLOBAL_TIMES and _OVER beside scales of e4m3; scale = %s",
+                 which, d->flags, rft__format_name(d->scale));
+    }
+    return RFT_OK;
+}
+
+static rft_status check_zero_type(const rft_weight_desc *d, const char *which, rft_error *err) {
+    const bool is_signed = d->elem == RFT_I8 || d->elem == RFT_I4, is_unsigned = d->elem == RFT_U8 || d->elem == RFT_U4;
+    const rft_type zero = is_signed ? RFT_I8 : is_unsigned ? RFT_U8 : (rft_type)0;
     if (d->zero != 0 && d->zero != zero) {
         RFT_FAIL(err, RFT_E_ARG, "%s.zero = %d (%s): zero points of elem %s are %s", which, (int)d->zero,
                  rft__format_name(d->zero), rft__format_name(d->elem), zero != 0 ? rft__format_name(zero) : "0, it has none");
@@ -82,6 +97,9 @@ static rft_status check_groups(const rft_weight_desc *d, const char *which, rft_
     if (d->group_n < 0 || d->group_k < 0) {
         RFT_FAIL(err, RFT_E_ARG, "%s.group_n = %lld, group_k = %lld: neither may be negative", which, (long long)d->group_n,
                  (long long)d->group_k);
+    }
+    if ((d->flags & RFT_WEIGHT_G_IDX) && d->k > INT32_MAX) {
+        RFT_FAIL(err, RFT_E_ARG, "%s.k = %lld is above 2^31 - 1, the most that RFT_WEIGHT_G_IDX sorts", which, (long long)d->k);
     }
     if (d->group_k % GRANULE != 0 && d->group_k < d->k) {
         RFT_FAIL(err, RFT_E_ARG, "%s.group_k = %lld is not a multiple of %d and less than k = %lld", which, (long long)d->group_k,
@@ -106,7 +124,8 @@ static rft_status check_codes(const rft_weight_desc *d, const char *which, rft_e
     if (!plain) {
         return check_no_scales(d, which, err);
     }
-    RFT_TRY(check_scale_types(d, which, err));
+    RFT_TRY(check_scale_type(d, which, err));
+    RFT_TRY(check_zero_type(d, which, err));
     return check_groups(d, which, err);
 }
 
@@ -119,8 +138,8 @@ static rft_status check_type(const rft_weight_desc *d, const char *which, rft_er
     }
     if (rft__quant_find(d->elem) == NULL) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED,
-                 "%s.elem = %d (%s): weights here are f32, bf16, f16, i8, u8, i4, u4, e2m1 or GGUF blocks", which,
-                 (int)d->elem, rft__format_name(d->elem));
+                 "%s.elem = %d (%s): weights here are f32, bf16, f16, i8, u8, i4, u4, e4m3, e5m2, e2m1, nf4, fp4 or GGUF blocks",
+                 which, (int)d->elem, rft__format_name(d->elem));
     }
     return check_codes(d, which, err);
 }
@@ -158,6 +177,10 @@ rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char
                        .zero = d->zero,
                        .group_n = group_of(d, d->group_n, d->n),
                        .group_k = group_of(d, d->group_k, d->k),
+                       .global = d->flags & RFT_WEIGHT_GLOBAL_TIMES  ? RFT__GLOBAL_TIMES
+                                 : d->flags & RFT_WEIGHT_GLOBAL_OVER ? RFT__GLOBAL_OVER
+                                                                     : RFT__GLOBAL_NONE,
+                       .sorted = (d->flags & RFT_WEIGHT_G_IDX) != 0,
                        .order = d->order,
                        .glu = d->flags & RFT_WEIGHT_GLU_HALVES        ? RFT__GLU_HALVES
                               : d->flags & RFT_WEIGHT_GLU_INTERLEAVED ? RFT__GLU_INTERLEAVED

@@ -11,12 +11,17 @@
 
 typedef enum rft__glu { RFT__GLU_NONE, RFT__GLU_HALVES, RFT__GLU_INTERLEAVED } rft__glu;
 
+/* What goes with scales of e4m3: nothing, or one number of all that multiplies or divides them, which rounds to f32. */
+typedef enum rft__global { RFT__GLOBAL_NONE, RFT__GLOBAL_TIMES, RFT__GLOBAL_OVER } rft__global;
+
 /* One W: n x k elements a batch, the element (n, k) of batch b at
  * b * batch_stride + n * n_stride + k * k_stride elements; one of the two strides is 1. */
 typedef struct rft__matrix {
     rft_type elem;
     rft_type scale, zero;    /* of scales that lie apart, [batch][ceil(n / group_n)][ceil(k / group_k)]; 0: there are none */
     int64_t group_n, group_k; /* of these: 1..n and 1..k, else 0 */
+    rft__global global;
+    bool sorted; /* k are packed in the order of their groups, of which each k has an index */
     rft_order order;
     rft__glu glu;
     bool view;

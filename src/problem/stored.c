@@ -5,6 +5,7 @@
 #include "problem/stored.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "format/decode/decode_scalar.h"
 #include "format/format.h"
 #include "format/quant.h"
@@ -20,7 +21,9 @@ float rft__stored_scale(const rft__matrix *w, const rft__stored_w *from, int64_t
     const rft__format *f = rft__format_find(w->scale);
     float scale = 0.0f;
     f->decode_blocks((const unsigned char *)from->scale + scale_index(w, b, n, g) * f->block_bytes, 1, &scale);
-    return scale;
+    return w->global == RFT__GLOBAL_TIMES  ? scale * from->global[b]
+           : w->global == RFT__GLOBAL_OVER ? scale / from->global[b]
+                                           : scale;
 }
 
 int rft__stored_zero(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t n, int64_t g) {
@@ -29,6 +32,37 @@ int rft__stored_zero(const rft__matrix *w, const rft__stored_w *from, int64_t b,
     }
     const unsigned char *zero = (const unsigned char *)from->zero + scale_index(w, b, n, g);
     return w->zero == RFT_I8 ? rft__load_i8(zero) : *zero;
+}
+
+rft_status rft__stored_check_groups(const rft__matrix *w, const rft__stored_w *from, rft_error *err) {
+    const int64_t groups = w->sorted ? rft__ceil_div(w->k, w->group_k) : 0, all = w->n == 0 ? 0 : w->batch * w->k;
+    for (int64_t i = 0; w->sorted && i < all; i++) {
+        if (from->g_idx[i] < 0 || from->g_idx[i] >= groups) {
+            RFT_FAIL(err, RFT_E_ARG, "src.g_idx[%lld] = %d is not in 0..%lld, the groups of %lld of k = %lld", (long long)i,
+                     (int)from->g_idx[i], (long long)groups - 1, (long long)w->group_k, (long long)w->k);
+        }
+    }
+    return RFT_OK;
+}
+
+rft_status rft__stored_order(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t *next, int32_t *order,
+                             rft_error *err) {
+    for (int64_t g = 0; g * w->group_k < w->k; g++) {
+        next[g] = g * w->group_k;
+    }
+    for (int64_t k = 0; k < w->k; k++) {
+        const int64_t g = rft__stored_group(w, from, b, k), end = rft__min(w->k, (g + 1) * w->group_k);
+        if (next[g] == end) {
+            RFT_FAIL(err, RFT_E_ARG, "src.g_idx: more than %lld of batch %lld's k = %lld are in group %lld",
+                     (long long)(end - g * w->group_k), (long long)b, (long long)w->k, (long long)g);
+        }
+        order[next[g]++] = (int32_t)k;
+    }
+    return RFT_OK;
+}
+
+int64_t rft__stored_group(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t k) {
+    return w->sorted ? from->g_idx[b * w->k + k] : k / w->group_k;
 }
 
 const unsigned char *rft__stored_block(const rft__matrix *w, const rft__stored_w *from, int64_t b, int64_t n, int64_t k) {
@@ -42,10 +76,12 @@ static void scaled_row(const rft__matrix *w, const rft__stored_w *from, int64_t 
     const rft__quant *q = rft__quant_find(w->elem);
     const unsigned char *codes = rft__stored_block(w, from, b, n, 0);
     float scale = 0.0f, zero = 0.0f;
+    int64_t group = -1;
     for (int64_t k = 0; k < w->k; k++) {
-        if (k % w->group_k == 0) {
-            scale = rft__stored_scale(w, from, b, n, k / w->group_k);
-            zero = (float)rft__stored_zero(w, from, b, n, k / w->group_k);
+        if (rft__stored_group(w, from, b, k) != group) {
+            group = rft__stored_group(w, from, b, k);
+            scale = rft__stored_scale(w, from, b, n, group);
+            zero = (float)rft__stored_zero(w, from, b, n, group);
         }
         const int64_t whole = q->bits == 4 ? k & ~(int64_t)1 : k;
         const unsigned code = q->code(codes + (q->bits == 4 ? whole / 2 : whole), (unsigned)(k - whole));

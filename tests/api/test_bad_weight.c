@@ -68,7 +68,8 @@ static void test_descriptors(void **state) {
     BAD_WEIGHT(RFT_E_ARG, "overflow", d.n = INT64_MAX);
     BAD_WEIGHT(RFT_E_ARG, "overflow", d.batch = INT64_MAX);
     BAD_WEIGHT(RFT_E_ARG, "desc.elem = 0", d.elem = (rft_type)0);
-    BAD_WEIGHT(RFT_E_UNSUPPORTED, "desc.elem = 4 (e4m3)", d.elem = RFT_E4M3);
+    BAD_WEIGHT(RFT_E_UNSUPPORTED, "desc.elem = 13 (i32)", d.elem = RFT_I32);
+    BAD_WEIGHT(RFT_E_ARG, "scales of elem e4m3 are", d.elem = RFT_E4M3);
     BAD_WEIGHT(RFT_E_ARG, "desc.order = -1", d.order = (rft_order)-1);
     BAD_WEIGHT(RFT_E_ARG, "desc.flags = 0x80", d.flags = 0x80);
     BAD_WEIGHT(RFT_E_ARG, "scale", d.scale = RFT_F32);

@@ -183,8 +183,12 @@ static void test_each_field_is_checked(void **state) {
     forged(64, 1, 4, "scale");
     forged(68, 7, 4, "zero");
     forged(80, 32, 8, "group_k");
-    forged(88, 1, 8, "reserved[0]");
-    forged(112, 1, 8, "reserved[3]");
+    forged(88, 1, 4, "flags = 0x8");
+    forged(88, 3, 4, "global = 3");
+    forged(92, 1, 4, "flags = 0x20");
+    forged(92, 2, 4, "sorted = 2");
+    forged(96, 1, 8, "reserved[0]");
+    forged(112, 1, 8, "reserved[2]");
 }
 
 static void test_odd_glu_header(void **state) {

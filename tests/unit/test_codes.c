@@ -81,7 +81,7 @@ static void round_trip(const rft_weight_desc *d) {
     assert_int_equal(rft_weight_unpack(again, unpacked, 0, &err), RFT_OK);
     rft__matrix w;
     assert_int_equal(rft__matrix_make(&w, d, "d", &err), RFT_OK);
-    const rft__stored_w from = {codes, scales, zeros};
+    const rft__stored_w from = {.q = codes, .scale = scales, .zero = zeros};
     for (int64_t n = 0; n < d->n; n++) {
         rft__stored_row(&w, &from, 0, n, false, stored);
         for (int64_t k = 0; k < d->k; k++) {
@@ -131,14 +131,16 @@ static void test_any_bits(void **state) {
 
 static void test_scales_apart(void **state) {
     (void)state;
-    static const rft_type elems[] = {RFT_I8, RFT_U8, RFT_I4, RFT_U4, RFT_E2M1}, types[] = {RFT_F32, RFT_F16, RFT_BF16};
+    static const rft_type elems[] = {RFT_I8, RFT_U8, RFT_I4, RFT_U4, RFT_E2M1, RFT_NF4, RFT_FP4, RFT_E4M3, RFT_E5M2};
+    static const rft_type types[] = {RFT_F32, RFT_F16, RFT_BF16};
     static const int64_t depths[] = {1, 31, 32, 97, 256, 300, 513}, groups[] = {8, 16, 24, 32, 40, 64, 96, 128, 256, 0, 1000};
-    for (int i = 0; i < 5 * 3 * 7 * 11 * 2; i++) {
-        rft_weight_desc d = describe(elems[i % 5], 19, depths[i / 15 % 7]);
-        d.scale = types[i / 5 % 3];
-        d.group_k = groups[i / 105 % 11];
+    for (int i = 0; i < 9 * 3 * 7 * 11 * 2; i++) {
+        rft_weight_desc d = describe(elems[i % 9], 19, depths[i / 27 % 7]);
+        const bool is_signed = d.elem == RFT_I8 || d.elem == RFT_I4, has_zero = is_signed || d.elem == RFT_U8 || d.elem == RFT_U4;
+        d.scale = types[i / 9 % 3];
+        d.group_k = groups[i / 189 % 11];
         d.group_n = i % 4;
-        d.zero = i % 2 == 0 || d.elem == RFT_E2M1 ? (rft_type)0 : d.elem == RFT_I8 || d.elem == RFT_I4 ? RFT_I8 : RFT_U8;
+        d.zero = i % 2 == 0 || !has_zero ? (rft_type)0 : is_signed ? RFT_I8 : RFT_U8;
         assert_int_equal(rft_fill_random(RFT_U8, codes, MOST, (uint64_t)i, &err), RFT_OK);
         assert_int_equal(rft_fill_random(RFT_U8, zeros, MOST, (uint64_t)i + 1, &err), RFT_OK);
         assert_int_equal(rft_fill_random(d.scale, scales, 19 * 128, (uint64_t)i + 2, &err), RFT_OK);

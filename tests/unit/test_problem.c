@@ -141,7 +141,7 @@ static void test_weight_refusals(void **state) {
     REFUSED(RFT_E_ARG, "batch_stride = -1", w.batch_stride = -1);
     REFUSED(RFT_E_ARG, "desc.w.order = 2", w.order = (rft_order)2);
     REFUSED(RFT_E_ARG, "desc.w.elem = 99", w.elem = (rft_type)99);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 12 (nf4)", w.elem = RFT_NF4);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 13 (i32)", w.elem = RFT_I32);
     REFUSED(RFT_E_UNSUPPORTED, "desc.w.elem = 272", w.elem = (rft_type)(256 + 16));
     REFUSED(RFT_E_ARG, "multiples of 32, the block of q4_0", w.elem = RFT_GGUF_Q4_0);
     REFUSED(RFT_E_ARG, "scale", w.scale = RFT_F32);

@@ -20,5 +20,6 @@ CODES_FAMILY(rft__codes_f32_q5m_avx2, q5m, 2, 1, 4)
 CODES_FAMILY(rft__codes_f32_q6_avx2, q6, 2, 1, 4)
 CODES_FAMILY(rft__codes_f32_q8_avx2, q8, 2, 1, 4)
 CODES_FAMILY(rft__codes_f32_q8z_avx2, q8z, 2, 1, 4)
+CODES_FAMILY(rft__codes_f32_f8_avx2, f8, 2, 1, 4)
 
 void rft__widen_avx2(const rft__packing *packing, const char *w, int64_t k, float *dst) { widen(packing, w, k, dst); }

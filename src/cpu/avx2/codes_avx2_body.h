@@ -28,6 +28,7 @@ RFT_INLINE void vec_store(float *p, vec v) {
 RFT_INLINE vec vec_set(float f) { return (vec){_mm256_set1_ps(f), _mm256_set1_ps(f)}; }
 RFT_INLINE vec vec_mul(vec x, vec y) { return (vec){_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
 RFT_INLINE vec vec_sub(vec x, vec y) { return (vec){_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
+RFT_INLINE vec vec_div(vec x, vec y) { return (vec){_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
 RFT_INLINE vec vec_fma(vec x, vec y, vec z) { return (vec){_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)}; }
 
 RFT_INLINE __m128i codes_load16(const void *p) { return _mm_loadu_si128(p); }
@@ -66,7 +67,23 @@ RFT_INLINE ivec words_add(ivec x, ivec y) { return (ivec){_mm256_add_epi32(x.a, 
 RFT_INLINE ivec words_max(ivec x, ivec y) { return (ivec){_mm256_max_epu32(x.a, y.a), _mm256_max_epu32(x.b, y.b)}; }
 RFT_INLINE ivec words_shl(ivec v, int n) { return (ivec){_mm256_slli_epi32(v.a, n), _mm256_slli_epi32(v.b, n)}; }
 RFT_INLINE ivec words_shr(ivec v, int n) { return (ivec){_mm256_srli_epi32(v.a, n), _mm256_srli_epi32(v.b, n)}; }
+RFT_INLINE ivec words_sar(ivec v, ivec n) { return (ivec){_mm256_srav_epi32(v.a, n.a), _mm256_srav_epi32(v.b, n.b)}; }
 RFT_INLINE ivec words_round(vec v) { return (ivec){_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b)}; }
+
+RFT_INLINE __m256i or_half(__m256i v, __m256i mask, __m256i a) {
+    return _mm256_or_si256(v, _mm256_and_si256(_mm256_cmpeq_epi32(_mm256_and_si256(v, mask), mask), a));
+}
+
+RFT_INLINE ivec words_or_where_all(ivec v, ivec mask, ivec x) {
+    return (ivec){or_half(v.a, mask.a, x.a), or_half(v.b, mask.b, x.b)};
+}
+
+RFT_INLINE ivec bytes_max(ivec x, ivec y) { return (ivec){_mm256_max_epu8(x.a, y.a), _mm256_max_epu8(x.b, y.b)}; }
+
+RFT_INLINE bool bytes_any_above(ivec v, int n) {
+    const __m256i most = _mm256_max_epu8(v.a, v.b), limit = _mm256_set1_epi8((char)n);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(most, limit), limit)) != -1;
+}
 
 RFT_INLINE vec small_bias(float bias) { return vec_set(bias); }
 RFT_INLINE vec small_value(ivec v, vec bias) { return vec_sub(vec_from_words(v), bias); }

@@ -25,5 +25,6 @@ CODES_FAMILY(rft__codes_f32_q5m_avx512, q5m, 4, 4, 8)
 CODES_FAMILY(rft__codes_f32_q6_avx512, q6, 4, 4, 8)
 CODES_FAMILY(rft__codes_f32_q8_avx512, q8, 4, 4, 16)
 CODES_FAMILY(rft__codes_f32_q8z_avx512, q8z, 4, 4, 8)
+CODES_FAMILY(rft__codes_f32_f8_avx512, f8, 4, 4, 16)
 
 void rft__widen_avx512(const rft__packing *packing, const char *w, int64_t k, float *dst) { widen(packing, w, k, dst); }

@@ -19,6 +19,7 @@ RFT_INLINE void vec_store(float *p, vec v) { _mm512_storeu_ps(p, v); }
 RFT_INLINE vec vec_set(float f) { return _mm512_set1_ps(f); }
 RFT_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 RFT_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+RFT_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
 RFT_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 RFT_INLINE vec vec_from_f16(const char *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
 RFT_INLINE vec vec_from_i8(const char *p) {
@@ -42,7 +43,14 @@ RFT_INLINE ivec words_add(ivec a, ivec b) { return _mm512_add_epi32(a, b); }
 RFT_INLINE ivec words_max(ivec a, ivec b) { return _mm512_max_epu32(a, b); }
 RFT_INLINE ivec words_shl(ivec v, int n) { return _mm512_slli_epi32(v, (unsigned)n); }
 RFT_INLINE ivec words_shr(ivec v, int n) { return _mm512_srli_epi32(v, (unsigned)n); }
+RFT_INLINE ivec words_sar(ivec v, ivec n) { return _mm512_srav_epi32(v, n); }
 RFT_INLINE ivec words_round(vec v) { return _mm512_cvtps_epi32(v); }
+
+RFT_INLINE ivec words_or_where_all(ivec v, ivec mask, ivec a) {
+    return _mm512_mask_or_epi32(v, _mm512_cmpeq_epi32_mask(_mm512_and_si512(v, mask), mask), v, a);
+}
+RFT_INLINE ivec bytes_max(ivec a, ivec b) { return _mm512_max_epu8(a, b); }
+RFT_INLINE bool bytes_any_above(ivec v, int n) { return _mm512_cmpgt_epu8_mask(v, _mm512_set1_epi8((char)n)) != 0; }
 
 /* As the low bits of 2^23 + v: no conversion's latency, and its ports stay free. */
 RFT_INLINE vec small_bias(float bias) { return _mm512_set1_ps(0x1p23f + bias); }

@@ -18,5 +18,6 @@ CODES_FAMILY(rft__codes_f32_q5m_ref, q5m, 1, 0, 2)
 CODES_FAMILY(rft__codes_f32_q6_ref, q6, 1, 0, 2)
 CODES_FAMILY(rft__codes_f32_q8_ref, q8, 1, 0, 2)
 CODES_FAMILY(rft__codes_f32_q8z_ref, q8z, 1, 0, 2)
+CODES_FAMILY(rft__codes_f32_f8_ref, f8, 1, 0, 2)
 
 void rft__widen_ref(const rft__packing *packing, const char *w, int64_t k, float *dst) { widen(packing, w, k, dst); }

@@ -39,6 +39,7 @@ RFT_INLINE vec vec_load(const float *p) { EACH(vec, p[i]); }
 RFT_INLINE void vec_store(float *p, vec v) { memcpy(p, &v, sizeof v); }
 RFT_INLINE vec vec_mul(vec a, vec b) { EACH(vec, a.at[i] * b.at[i]); }
 RFT_INLINE vec vec_sub(vec a, vec b) { EACH(vec, a.at[i] - b.at[i]); }
+RFT_INLINE vec vec_div(vec a, vec b) { EACH(vec, a.at[i] / b.at[i]); }
 RFT_INLINE vec vec_fma(vec a, vec b, vec c) { EACH(vec, a.at[i] * b.at[i] + c.at[i]); }
 RFT_INLINE vec vec_from_f16(const char *p) { EACH(vec, rft__f16_f32(rft__load_u16((const unsigned char *)p + 2 * i))); }
 RFT_INLINE vec vec_from_i8(const char *p) { EACH(vec, (float)((const signed char *)p)[i]); }
@@ -72,6 +73,24 @@ RFT_INLINE ivec words_add(ivec a, ivec b) { EACH(ivec, a.at[i] + b.at[i]); }
 RFT_INLINE ivec words_max(ivec a, ivec b) { EACH(ivec, a.at[i] > b.at[i] ? a.at[i] : b.at[i]); }
 RFT_INLINE ivec words_shl(ivec a, int n) { EACH(ivec, a.at[i] << n); }
 RFT_INLINE ivec words_shr(ivec a, int n) { EACH(ivec, a.at[i] >> n); }
+RFT_INLINE ivec words_sar(ivec a, ivec n) { EACH(ivec, (uint32_t)((int32_t)a.at[i] >> n.at[i])); }
+RFT_INLINE ivec words_or_where_all(ivec w, ivec mask, ivec a) {
+    EACH(ivec, w.at[i] | ((w.at[i] & mask.at[i]) == mask.at[i] ? a.at[i] : 0));
+}
+RFT_INLINE ivec bytes_max(ivec a, ivec b) {
+    for (int i = 0; i < 64; i++) {
+        unsigned char *const x = (unsigned char *)&a + i, *const y = (unsigned char *)&b + i;
+        *x = *x > *y ? *x : *y;
+    }
+    return a;
+}
+RFT_INLINE bool bytes_any_above(ivec v, int n) {
+    bool any = false;
+    for (int i = 0; i < 64; i++) {
+        any |= ((const unsigned char *)&v)[i] > n;
+    }
+    return any;
+}
 RFT_INLINE ivec words_round(vec f) { EACH(ivec, (uint32_t)(int32_t)rintf(f.at[i])); }
 RFT_INLINE vec small_bias(float bias) { return vec_set(bias); }
 RFT_INLINE vec small_value(ivec v, vec bias) { return vec_sub(vec_from_words(v), bias); }

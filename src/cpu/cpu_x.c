@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_x.c - see cpu_x.h.
+ */
+#include "cpu/cpu_x.h"
+
+#include <string.h>
+
+rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args) {
+    const rft__problem *p = &c->p;
+    const rft__isa_ops *ops = &c->device->ops;
+    const bool by_k = p->x_order == RFT_K_CONTIGUOUS;
+    return (rft__x_source){.ops = ops,
+                           .packing = c->low_bit ? &c->packing : NULL,
+                           .pack = kernel->x == RFT_BF16 ? ops->to_same[p->x] : ops->to_f32[p->x],
+                           .x = args->x,
+                           .size = (int64_t)rft__type_size(p->x),
+                           .row = by_k ? args->ldx : 1,
+                           .k = by_k ? 1 : args->ldx,
+                           .batch = args->x_batch_stride,
+                           .sorted = p->w.sorted ? args->weight : NULL};
+}
+
+/* Up to a chunk of k in the order of W, as they are. */
+static void gather(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, char *to) {
+    const rft__matrix *w = &x->sorted->w;
+    const int32_t *order = rft__cpu_order(w, x->sorted->data, w->batch == 1 ? 0 : b);
+    const char *from = rft__x_at(x, b, row, 0);
+    const int64_t step = x->k * x->size;
+    for (int64_t i = 0; i < n && x->size == 4; i++) {
+        memcpy(to + 4 * i, from + rft__cpu_order_at(order, k0 + i, w->k) * step, 4);
+    }
+    for (int64_t i = 0; i < n && x->size == 2; i++) {
+        memcpy(to + 2 * i, from + rft__cpu_order_at(order, k0 + i, w->k) * step, 2);
+    }
+}
+
+void rft__x_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, void *dst) {
+    char room[RFT__CHUNK * sizeof(float)];
+    if (x->sorted != NULL) {
+        gather(x, b, row, k0, n, room);
+        x->pack(room, n, 1, 1, 1, n, dst);
+    } else {
+        x->pack(rft__x_at(x, b, row, k0), x->row, x->k, 1, 1, n, dst);
+    }
+}
+
+/* ---- tiles, a chunk of k at a time ---- */
+
+static void load_chunk(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t n, float *wide) {
+    for (int r = 0; r < rows; r++) {
+        rft__x_row(x, b, row0 + r, k0, n, wide + r * RFT__CHUNK);
+    }
+}
+
+static void sorted_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
+    float wide[RFT__MAX_ROWS * RFT__CHUNK];
+    for (int64_t at = 0; at < k; at += RFT__CHUNK) {
+        const int64_t n = rft__min(RFT__CHUNK, k - at);
+        load_chunk(x, b, row0, rows, k0 + at, n, wide);
+        x->ops->to_f32[RFT_F32](wide, RFT__CHUNK, 1, rows, rows, n, dst + rft__panel_bytes(RFT_F32, rows, at));
+    }
+}
+
+void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
+    if (x->sorted != NULL) {
+        sorted_tile(x, b, row0, rows, k0, k, dst);
+    } else {
+        x->pack(rft__x_at(x, b, row0, k0), x->row, x->k, rows, rows, k, dst);
+    }
+}
+
+void rft__x_tile_8bit(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
+    float wide[RFT__MAX_ROWS * RFT__CHUNK];
+    for (int64_t at = 0; at < k; at += RFT__CHUNK) {
+        const int64_t n = rft__min(RFT__CHUNK, k - at);
+        load_chunk(x, b, row0, rows, k0 + at, n, wide);
+        x->ops->quantise(x->packing, wide, RFT__CHUNK, rows, n, dst + rft__panel_bytes(RFT_I8, rows, at));
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_x.h - parts of X in the type that a kernel multiplies: floats as they are or widened, and for kernels of codes X rounded to
+ * 8 bits. Beside a W that is sorted the k of X come in W's order. Called by cpu_gemm.c.
+ */
+#ifndef RFT_CPU_CPU_X_H
+#define RFT_CPU_CPU_X_H
+
+#include "cpu/cpu_choice.h"
+
+/* X of one run. Strides in elements. */
+typedef struct rft__x_source {
+    const rft__isa_ops *ops;
+    const rft__packing *packing; /* of a low-bit W */
+    rft__pack_fn *pack;          /* to the kernel's type */
+    const char *x;
+    int64_t size, row, k, batch; /* size: bytes of an element */
+    const rft_weight *sorted;    /* W, if its k are in an order of their own; else NULL */
+} rft__x_source;
+
+rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args);
+
+static inline const char *rft__x_at(const rft__x_source *x, int64_t b, int64_t row, int64_t k) {
+    return x->x + (b * x->batch + row * x->row + k * x->k) * x->size;
+}
+
+/* n of k from k0 on, contiguous in the kernel's float type; beside a sorted W n is at most 256. */
+void rft__x_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, void *dst);
+/* rows x k as a tile of an f32 kernel, or in 8 bits (rft__quantise_fn, k0 a multiple of 32). */
+void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst);
+void rft__x_tile_8bit(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst);
+
+#endif
