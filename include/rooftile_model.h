@@ -8,7 +8,8 @@
  *
  *     rft_model_open ┬ rft_model_get_layer(model, i, &phase, …)   one row a distinct linear: count, m, n, k, type, epilogue
  *                    ├ rft_model_get_cost(model, &phase, …)       FLOPs, weight bytes, parameters
- *                    └ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
+ *                    ├ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
+ *                    └ rft_model_read_weight(model, tensor, …)      all of it as rft_weight_pack takes it, low-bit as stored
  *
  * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
  *           stays within a small multiple of the header. A file must not change while it is open (it is mapped).
@@ -87,6 +88,14 @@ typedef struct rft_layer {
     const char *scheme;     /* as in rft_tensor */
 } rft_layer;
 
+/* Where the parts of a weight go: rft_weight_src that can be written, each NULL where the description lacks it. */
+typedef struct rft_weight_parts {
+    uint32_t struct_size;
+    void *q, *scale, *zero;
+    float *global_scale;
+    int32_t *g_idx;
+} rft_weight_parts;
+
 typedef struct rft_model_cost { /* of the linear layers of one phase */
     uint32_t struct_size;
     int64_t tokens;             /* new tokens: batch * tokens */
@@ -140,6 +149,7 @@ typedef struct rft_quantize_options {
 RFT_DEFINE_INIT(rft_model_info)
 RFT_DEFINE_INIT(rft_tensor)
 RFT_DEFINE_INIT(rft_layer)
+RFT_DEFINE_INIT(rft_weight_parts)
 RFT_DEFINE_INIT(rft_model_cost)
 RFT_DEFINE_INIT(rft_quantized)
 RFT_DEFINE_INIT(rft_quantize_options)
@@ -177,6 +187,16 @@ RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *p
  * dims[0]. Several threads may decode different rows of one tensor at once. Types that are only named are RFT_E_UNSUPPORTED. */
 RFT_API rft_status rft_model_decode(const rft_model *model, int64_t tensor, int64_t row0, int64_t rows, rft_type to,
                                     void *dst, int64_t ld, rft_error *err);                       /* [any] */
+
+/* How rft_weight_pack takes a tensor as it is stored: f32, f16, bf16 and GGUF blocks as they are, and weights that several stored
+ * tensors make in an element type with scales: the codes of the file, in rows along k. RFT_E_UNSUPPORTED: it has no such form (a
+ * GGUF type that is only named, bitsandbytes blocks that cross rows, act-order with groups of uneven sizes) or is a vector. */
+RFT_API rft_status rft_model_describe_weight(const rft_model *model, int64_t tensor, rft_weight_desc *desc,
+                                             rft_error *err);                                     /* [any] */
+/* Writes the parts that the description has: q dense, scale and zero [batch][ceil(n / group_n)][ceil(k / group_k)], global_scale
+ * [batch], g_idx [batch][k]. */
+RFT_API rft_status rft_model_read_weight(const rft_model *model, int64_t tensor, const rft_weight_parts *parts,
+                                         rft_error *err);                                         /* [any] */
 
 /* The types that can be written, by index; 0 past the last. */
 RFT_API rft_type rft_quantize_type(uint32_t index); /* [any] */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * import.h - weights that a checkpoint stores as several tensors (codes, scales, zero points, …) as one tensor each.
+ * import.h - weights that a checkpoint stores as several tensors (codes, scales, zero points, …) as one tensor each, which is
+ * decoded, or handed on in low-bit form (native.c).
  *
  * Called by model.c. One row of imports.def is one way of storing; its bind function proves every type, shape and index that its
  * decode function relies on, so that decoding cannot fail. Facts: docs/formats/quantised.md.
@@ -11,7 +12,7 @@
 #include "quant_config.h"
 #include "safetensors.h"
 
-enum { RFT_IMPORT_PARTS = 6 };
+enum { RFT_IMPORT_PARTS = 6, RFT_PART_CODES = 0, RFT_PART_SCALES = 1 };
 
 typedef struct rft__import rft__import;
 
@@ -28,6 +29,15 @@ struct rft__import {
     int64_t nested;                            /* scales under one scale of theirs; 0: they are plain */
     int zero_offset;                           /* added to a stored zero point */
     float factor;                              /* what all scales are multiplied or divided by, or what is added to them */
+    const rft__tensor *index;                  /* of act-order, or NULL */
+    /* As rft_weight_pack takes it. elem 0: it does not, and the weight is decoded. */
+    rft_type elem, scale, zero;
+    uint32_t flags;                            /* RFT_WEIGHT_GLOBAL_* */
+    int bias;                                  /* what codes and zero points are stored higher than those of elem */
+    int64_t scale_n, scale_k;                  /* steps between stored scales along rows of them and groups */
+    unsigned (*code)(const rft__import *import, int64_t row, int64_t k);
+    int (*zero_at)(const rft__import *import, int64_t row, int64_t group);   /* NULL: bias everywhere */
+    float (*scale_at)(const rft__import *import, int64_t row, int64_t group); /* NULL: scales as they are stored */
 };
 
 typedef struct rft__binder { /* what a bind function works on */
@@ -67,6 +77,13 @@ uint32_t rft__import_word(const rft__tensor *t, int64_t i);
 unsigned rft__import_bits(const rft__tensor *t, int64_t first, int64_t stride, int64_t index, int64_t bits);
 /* The group of element k: by the act-order index, or by its place. */
 int64_t rft__import_group(const rft__import *import, const rft__tensor *index, int64_t k);
+
+/* ---- the low-bit form ---- */
+
+/* RFT_E_UNSUPPORTED: there is none. t: the new tensor of this import. */
+rft_status rft__import_describe(const rft__allocator *a, const rft__tensor *t, rft_weight_desc *desc, rft_error *err);
+/* Writes what the description has. */
+void rft__import_read(const rft__import *import, const rft_weight_desc *desc, const rft_weight_parts *parts);
 
 /* ---- the whole ---- */
 

@@ -17,9 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CODES, SCALES, TABLE, OUTER_SCALES, OUTER_TABLE };
+enum { CODES = RFT_PART_CODES, SCALES = RFT_PART_SCALES, TABLE, OUTER_SCALES, OUTER_TABLE };
 
 /* ---- a code of 8 bits and a scale for group_n x group_k of them ---- */
+
+static unsigned byte_code(const rft__import *im, int64_t row, int64_t k) { return im->part[CODES]->data[row * im->k + k]; }
 
 static void decode_scaled(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
     for (int64_t i = 0; i < n; i++) {
@@ -86,6 +88,11 @@ static rft_status bind_scaled(const rft__binder *b, const char *suffix, rft__imp
     im->part[CODES] = b->head;
     im->part[SCALES] = scales;
     im->decode = decode_scaled;
+    im->code = byte_code;
+    im->elem = b->head->format->type;
+    im->scale = scales->format->type;
+    im->scale_n = im->groups;
+    im->scale_k = 1;
     describe_scaled(im);
     rft__bind_shape(out, b->head->format->type, im->n, im->k);
     return RFT_OK;
@@ -106,6 +113,10 @@ static float e2m1_at(const rft__import *im, int64_t i) {
     return rft__e2m1_f32(rft__nibble(im->part[CODES]->data[i / 2], (unsigned)(i & 1)));
 }
 
+static unsigned e2m1_code(const rft__import *im, int64_t row, int64_t k) {
+    return rft__nibble(im->part[CODES]->data[(row * im->k + k) / 2], (unsigned)(k & 1));
+}
+
 static void decode_mxfp4(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = row * im->k + k0 + i;
@@ -113,11 +124,22 @@ static void decode_mxfp4(const rft__import *im, int64_t row, int64_t k0, int64_t
     }
 }
 
-static void finish_mxfp4(const rft__binder *b, rft__import *im, rft__tensor *out) {
+/* Codes with a scale of 8 bits for a few k. */
+static void set_e2m1(const rft__binder *b, rft_type scale, int64_t group_k, rft__import *im) {
     im->part[CODES] = b->head;
     im->bits = 4;
     im->group_n = 1;
-    im->group_k = 32;
+    im->group_k = group_k;
+    im->groups = im->k / group_k;
+    im->elem = RFT_E2M1;
+    im->scale = scale;
+    im->scale_n = im->groups;
+    im->scale_k = 1;
+    im->code = e2m1_code;
+}
+
+static void finish_mxfp4(const rft__binder *b, rft__import *im, rft__tensor *out) {
+    set_e2m1(b, RFT_E8M0, 32, im);
     im->decode = decode_mxfp4;
     snprintf(im->text, sizeof im->text, "mxfp4");
     rft__bind_shape(out, RFT_E2M1, im->n, im->k);
@@ -185,7 +207,7 @@ static rft_status bind_nvfp4(const rft__binder *b, const char *global, rft__impo
     RFT_TRY(rft__bind_matrix(b, global, f32, 1, 1, &whole));
     rft__bind_optional(b, ".input_scale");
     rft__bind_optional(b, ".input_global_scale");
-    im->part[CODES] = b->head;
+    set_e2m1(b, RFT_E4M3, 16, im);
     im->part[TABLE] = whole;
     im->factor = rft__import_value(whole, 0);
     snprintf(im->text, sizeof im->text, "nvfp4");
@@ -196,12 +218,14 @@ static rft_status bind_nvfp4(const rft__binder *b, const char *global, rft__impo
 /* 448 * 6 over the largest weight, by which all were multiplied. */
 rft_status rft__bind_nvfp4(const rft__binder *b, rft__import *im, rft__tensor *out) {
     im->decode = decode_divided;
+    im->flags = RFT_WEIGHT_GLOBAL_OVER;
     return bind_nvfp4(b, ".weight_global_scale", im, out);
 }
 
 /* The same bits, but the scale is what one multiplies by. */
 rft_status rft__bind_nvfp4_second(const rft__binder *b, rft__import *im, rft__tensor *out) {
     im->decode = decode_multiplied;
+    im->flags = RFT_WEIGHT_GLOBAL_TIMES;
     return bind_nvfp4(b, ".weight_scale_2", im, out);
 }
 
@@ -223,6 +247,32 @@ static void decode_bnb(const rft__import *im, int64_t row, int64_t k0, int64_t n
         const unsigned code = rft__nibble(im->part[CODES]->data[at / 2], at % 2 == 0);
         dst[i] = rft__import_value(im->part[TABLE], code) * bnb_scale(im, at / im->group_k);
     }
+}
+
+static unsigned bnb_code(const rft__import *im, int64_t row, int64_t k) {
+    const int64_t at = row * im->k + k;
+    return rft__nibble(im->part[CODES]->data[at / 2], at % 2 == 0);
+}
+
+static float bnb_scale_at(const rft__import *im, int64_t row, int64_t group) {
+    return bnb_scale(im, (row * im->k) / im->group_k + group);
+}
+
+/* The low-bit form has the tables that the library writes, and scales that no two rows share. */
+static void set_bnb(rft__import *im, rft_type type) {
+    const rft__format *format = rft__format_find(type);
+    bool known = im->k % im->group_k == 0;
+    for (unsigned i = 0; i < 16; i++) {
+        const unsigned char code[1] = {(unsigned char)i};
+        float pair[2];
+        format->decode_blocks(code, 1, pair);
+        known = known && pair[0] == rft__import_value(im->part[TABLE], i);
+    }
+    im->code = bnb_code;
+    im->elem = known ? type : (rft_type)0;
+    im->scale = RFT_F32;
+    im->scale_at = bnb_scale_at;
+    im->group_n = 1;
 }
 
 /* What quant_state, a JSON text in a tensor of bytes, says of shape and blocks. */
@@ -291,12 +341,17 @@ rft_status rft__bind_bitsandbytes(const rft__binder *b, rft__import *im, rft__te
     im->part[SCALES] = rft__bind_optional(b, ".weight.absmax");
     RFT_TRY(rft__bind_matrix(b, ".weight.quant_map", f32, 1, 16, &im->part[TABLE]));
     RFT_TRY(bind_nested(b, rft__ceil_div(weights, im->group_k), im));
-    rft__bind_shape(out, nf4 ? RFT_NF4 : RFT_U4, im->n, im->k);
+    set_bnb(im, nf4 ? RFT_NF4 : RFT_FP4);
+    rft__bind_shape(out, nf4 ? RFT_NF4 : RFT_FP4, im->n, im->k);
     return RFT_OK;
 }
 
+static float bnb_int8_scale(const rft__import *im, int64_t row, int64_t group) {
+    return rft__import_value(im->part[SCALES], row + group) / 127; /* group: 0, a row has one */
+}
+
 static void decode_bnb_int8(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
-    const float scale = rft__import_value(im->part[SCALES], row) / 127;
+    const float scale = bnb_int8_scale(im, row, 0);
     for (int64_t i = 0; i < n; i++) {
         dst[i] = rft__import_value(im->part[CODES], row * im->k + k0 + i) * scale;
     }
@@ -309,6 +364,12 @@ rft_status rft__bind_bnb_int8(const rft__binder *b, rft__import *im, rft__tensor
     im->k = b->head->dims[0];
     im->part[CODES] = b->head;
     im->decode = decode_bnb_int8;
+    im->code = byte_code;
+    im->elem = RFT_I8;
+    im->scale = RFT_F32;
+    im->scale_at = bnb_int8_scale;
+    im->group_n = 1;
+    im->group_k = im->k;
     rft__bind_optional(b, ".weight_format");
     RFT_TRY(rft__bind_matrix(b, ".SCB", f32, 1, im->n, &im->part[SCALES]));
     snprintf(im->text, sizeof im->text, "int8 a row");

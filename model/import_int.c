@@ -2,7 +2,8 @@
  *
  * import_int.c - packed integers with scales along k: GPTQ, AWQ and pack-quantized compressed-tensors. See import.h.
  *
- * Parts: codes, scales, zero points (or NULL), act-order index (or NULL). A weight is (code - zero) * scale, in that order.
+ * Parts: codes, scales, zero points (or NULL), act-order index (or NULL). A weight is (code - zero) * scale, in that order. A
+ * scheme brings where its codes and zero points are; where these are all half the range the low-bit form leaves them out.
  */
 #include "import.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CODES, SCALES, ZEROS, INDEX };
+enum { CODES = RFT_PART_CODES, SCALES = RFT_PART_SCALES, ZEROS, INDEX };
 
 static void describe(rft__import *im, const char *scheme) {
     char group[24] = "a row";
@@ -35,21 +36,49 @@ static rft_status check_bits(const rft__binder *b, int64_t bits, const char *all
     return RFT_OK;
 }
 
-/* ---- GPTQ: codes [k * bits / 32][n], packed along k; zeros [groups][n * bits / 32], packed along n ---- */
-
-static unsigned gptq_zero(const rft__import *im, int64_t group, int64_t row) {
-    const rft__tensor *zeros = im->part[ZEROS];
-    const unsigned mask = (1u << im->bits) - 1;
-    return (rft__import_bits(zeros, group * zeros->dims[0], 1, row, im->bits) + (unsigned)im->zero_offset) & mask;
+static void decode_ints(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t group = rft__import_group(im, im->index, k0 + i);
+        const int zero = im->zero_at ? im->zero_at(im, row, group) : im->bias;
+        const float scale = rft__import_value(im->part[SCALES], row * im->scale_n + group * im->scale_k);
+        dst[i] = (float)((int)im->code(im, row, k0 + i) - zero) * scale;
+    }
 }
 
-static void decode_gptq(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t group = rft__import_group(im, im->part[INDEX], k0 + i);
-        const int code = (int)rft__import_bits(im->part[CODES], row, im->n, k0 + i, im->bits);
-        const int zero = (int)gptq_zero(im, group, row);
-        dst[i] = (float)(code - zero) * rft__import_value(im->part[SCALES], group * im->n + row);
+static bool zeros_are_half(const rft__import *im) {
+    const int half = 1 << (im->bits - 1);
+    for (int64_t i = 0; im->zero_at && i < im->n * im->groups; i++) {
+        if (im->zero_at(im, i / im->groups, i % im->groups) != half) {
+            return false;
+        }
     }
+    return true;
+}
+
+/* Once codes, scales and zero points are known. as_signed: zero points are numbers about half the range too. */
+static void finish_ints(rft__import *im, bool as_signed, rft__tensor *out) {
+    const bool half = zeros_are_half(im), wide = im->bits > 4;
+    as_signed = as_signed || half;
+    im->decode = decode_ints;
+    im->group_n = 1;
+    im->index = im->part[INDEX];
+    im->bias = as_signed ? 1 << (im->bits - 1) : 0;
+    im->elem = as_signed ? (wide ? RFT_I8 : RFT_I4) : (wide ? RFT_U8 : RFT_U4);
+    im->scale = im->part[SCALES]->format->type;
+    im->zero = half ? (rft_type)0 : as_signed ? RFT_I8 : RFT_U8;
+    rft__bind_shape(out, im->elem, im->n, im->k);
+}
+
+/* ---- GPTQ: codes [k * bits / 32][n], packed along k; zeros [groups][n * bits / 32], packed along n ---- */
+
+static unsigned gptq_code(const rft__import *im, int64_t row, int64_t k) {
+    return rft__import_bits(im->part[CODES], row, im->n, k, im->bits);
+}
+
+static int gptq_zero(const rft__import *im, int64_t row, int64_t group) {
+    const rft__tensor *zeros = im->part[ZEROS];
+    const unsigned mask = (1u << im->bits) - 1;
+    return (int)((rft__import_bits(zeros, group * zeros->dims[0], 1, row, im->bits) + (unsigned)im->zero_offset) & mask);
 }
 
 /* Files of version 1 store a zero point less one, and "gptq" is also what some writers call files of version 2. Symmetric weights
@@ -71,7 +100,8 @@ static int gptq_zero_offset(const rft__binder *b, const rft__import *im) {
 
 rft_status rft__bind_gptq(const rft__binder *b, rft__import *im, rft__tensor *out) {
     im->bits = b->config->bits;
-    im->decode = decode_gptq;
+    im->code = gptq_code;
+    im->zero_at = gptq_zero;
     im->n = b->head->dims[0];
     RFT_TRY(check_bits(b, im->bits, "2348"));
     if (b->head->rows > INT64_MAX / 32 || b->head->rows * 32 % im->bits != 0 || im->n * im->bits % 32 != 0) {
@@ -86,8 +116,10 @@ rft_status rft__bind_gptq(const rft__binder *b, rft__import *im, rft__tensor *ou
     RFT_TRY(rft__bind_matrix(b, ".qzeros", rft__import_words, im->groups, im->n * im->bits / 32, &im->part[ZEROS]));
     RFT_TRY(rft__bind_index(b, ".g_idx", im, &im->part[INDEX]));
     im->zero_offset = gptq_zero_offset(b, im);
+    im->scale_n = 1;
+    im->scale_k = im->n;
     describe(im, "gptq");
-    rft__bind_shape(out, im->bits == 8 ? RFT_U8 : RFT_U4, im->n, im->k);
+    finish_ints(im, false, out);
     return RFT_OK;
 }
 
@@ -98,13 +130,9 @@ static int awq_nibble(const rft__tensor *t, int64_t row, int64_t column) {
     return (int)(rft__import_word(t, row * t->dims[0] + column / 8) >> 4 * place[column % 8] & 15u);
 }
 
-static void decode_awq(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t group = (k0 + i) / im->group_k;
-        const int code = awq_nibble(im->part[CODES], k0 + i, row), zero = awq_nibble(im->part[ZEROS], group, row);
-        dst[i] = (float)(code - zero) * rft__import_value(im->part[SCALES], group * im->n + row);
-    }
-}
+static unsigned awq_code(const rft__import *im, int64_t row, int64_t k) { return (unsigned)awq_nibble(im->part[CODES], k, row); }
+
+static int awq_zero(const rft__import *im, int64_t row, int64_t group) { return awq_nibble(im->part[ZEROS], group, row); }
 
 rft_status rft__bind_awq(const rft__binder *b, rft__import *im, rft__tensor *out) {
     if (b->config->version[0] && strcasecmp(b->config->version, "gemm") != 0) {
@@ -115,15 +143,18 @@ rft_status rft__bind_awq(const rft__binder *b, rft__import *im, rft__tensor *out
         RFT_FAIL(b->err, RFT_E_ARG, "tensor '%.120s' is too large", b->head->name);
     }
     im->bits = 4;
-    im->decode = decode_awq;
+    im->code = awq_code;
+    im->zero_at = awq_zero;
     im->n = b->head->dims[0] * 8;
     im->k = b->head->rows;
     set_groups(im, b->config->group_k);
     im->part[CODES] = b->head;
     RFT_TRY(rft__bind_matrix(b, ".scales", rft__import_floats, im->groups, im->n, &im->part[SCALES]));
     RFT_TRY(rft__bind_matrix(b, ".qzeros", rft__import_words, im->groups, im->n / 8, &im->part[ZEROS]));
+    im->scale_n = 1;
+    im->scale_k = im->n;
     describe(im, "awq");
-    rft__bind_shape(out, RFT_U4, im->n, im->k);
+    finish_ints(im, false, out);
     return RFT_OK;
 }
 
@@ -143,24 +174,17 @@ static int64_t packed_words(const rft__import *im, int64_t codes) {
     return im->per_word ? rft__ceil_div(codes, im->per_word) : rft__ceil_div(codes * im->bits, 32);
 }
 
-/* Codes are stored with half the range added, packed zero points too; those of a symmetric weight are that half. */
-static int packed_zero(const rft__import *im, int64_t group, int64_t row) {
-    const rft__tensor *zeros = im->part[ZEROS];
-    const int half = 1 << (im->bits - 1);
-    if (!zeros) {
-        return half;
-    }
-    return zeros->format->type == RFT_I8 ? half + (int)rft__import_value(zeros, row * im->groups + group)
-                                         : packed_code(im, zeros, group, im->groups, row);
+static unsigned packed_weight(const rft__import *im, int64_t row, int64_t k) {
+    const rft__tensor *codes = im->part[CODES];
+    return (unsigned)packed_code(im, codes, row * codes->dims[0], 1, k);
 }
 
-static void decode_packed(const rft__import *im, int64_t row, int64_t k0, int64_t n, float *dst) {
-    const rft__tensor *codes = im->part[CODES];
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t group = rft__import_group(im, im->part[INDEX], k0 + i);
-        const int code = packed_code(im, codes, row * codes->dims[0], 1, k0 + i);
-        dst[i] = (float)(code - packed_zero(im, group, row)) * rft__import_value(im->part[SCALES], row * im->groups + group);
-    }
+/* Codes are stored with half the range added, packed zero points too. */
+static int packed_zero(const rft__import *im, int64_t row, int64_t group) {
+    const rft__tensor *zeros = im->part[ZEROS];
+    const int half = 1 << (im->bits - 1);
+    return zeros->format->type == RFT_I8 ? half + (int)rft__import_value(zeros, row * im->groups + group)
+                                         : packed_code(im, zeros, group, im->groups, row);
 }
 
 static rft_status read_shape(const rft__binder *b, rft__import *im) {
@@ -209,7 +233,7 @@ rft_status rft__bind_packed_int(const rft__binder *b, rft__import *im, rft__tens
     }
     RFT_TRY(check_bits(b, im->bits, "2345678"));
     RFT_TRY(rft__bind_check(b, scales, rft__import_floats, im->n, im->groups));
-    im->decode = decode_packed;
+    im->code = packed_weight;
     im->part[CODES] = b->head;
     im->part[SCALES] = scales;
     im->part[ZEROS] = rft__bind_optional(b, ".weight_zero_point");
@@ -217,9 +241,12 @@ rft_status rft__bind_packed_int(const rft__binder *b, rft__import *im, rft__tens
         const bool packed = im->part[ZEROS]->format->type == RFT_I32;
         const int64_t zero_rows = packed ? packed_words(im, im->n) : im->n;
         RFT_TRY(rft__bind_check(b, im->part[ZEROS], zero_types, zero_rows, im->groups));
+        im->zero_at = packed_zero;
     }
     RFT_TRY(rft__bind_index(b, ".weight_g_idx", im, &im->part[INDEX]));
+    im->scale_n = im->groups;
+    im->scale_k = 1;
     describe(im, im->part[ZEROS] ? "uint" : "int");
-    rft__bind_shape(out, im->bits > 4 ? RFT_I8 : RFT_I4, im->n, im->k);
+    finish_ints(im, true, out);
     return RFT_OK;
 }

@@ -263,6 +263,65 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
     return RFT_OK;
 }
 
+/* ---- weights as they are stored ---- */
+
+static rft_status describe_plain(const rft__tensor *t, rft_weight_desc *desc, rft_error *err) {
+    if (t->n_dims < 2 || !t->format->decode_blocks) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s of %" PRIu32 " dimensions: no weight that can be packed", t->name,
+                 t->format->name, t->n_dims);
+    }
+    *desc = rft_weight_desc_init();
+    desc->elem = t->format->type;
+    desc->n = t->dims[1];
+    desc->k = t->dims[0];
+    desc->batch = t->dims[2] * t->dims[3];
+    return RFT_OK;
+}
+
+static rft_status describe(const rft_model *m, const rft__tensor *t, rft_weight_desc *desc, rft_error *err) {
+    return t->import ? rft__import_describe(&m->allocator, t, desc, err) : describe_plain(t, desc, err);
+}
+
+rft_status rft_model_describe_weight(const rft_model *m, int64_t tensor, rft_weight_desc *desc, rft_error *err) {
+    RFT_TRY(check_question(m, desc, "desc", err));
+    RFT_TRY(check_index("tensor", tensor, (int64_t)m->tensors->count, err));
+    rft_weight_desc result;
+    RFT_TRY(describe(m, &m->tensors->list[tensor], &result, err));
+    rft__sized_write(desc, &result, sizeof result);
+    return RFT_OK;
+}
+
+static rft_status check_parts(const rft_weight_desc *d, const rft_weight_parts *p, rft_error *err) {
+    const bool global = d->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER);
+    const char *missing = !p->q                                            ? "q"
+                          : d->scale != 0 && !p->scale                     ? "scale"
+                          : d->zero != 0 && !p->zero                       ? "zero"
+                          : global && !p->global_scale                     ? "global_scale"
+                          : d->flags & RFT_WEIGHT_G_IDX && !p->g_idx       ? "g_idx"
+                                                                           : NULL;
+    if (missing) {
+        RFT_FAIL(err, RFT_E_ARG, "parts.%s is NULL, and rft_model_describe_weight tells of it", missing);
+    }
+    return RFT_OK;
+}
+
+rft_status rft_model_read_weight(const rft_model *m, int64_t tensor, const rft_weight_parts *parts, rft_error *err) {
+    RFT_TRY(check_question(m, parts, "parts", err));
+    RFT_TRY(check_index("tensor", tensor, (int64_t)m->tensors->count, err));
+    const rft__tensor *t = &m->tensors->list[tensor];
+    rft_weight_parts own;
+    rft_weight_desc desc;
+    RFT_TRY(rft__sized_read(&own, sizeof own, parts, "parts", err));
+    RFT_TRY(describe(m, t, &desc, err));
+    RFT_TRY(check_parts(&desc, &own, err));
+    if (t->import) {
+        rft__import_read(t->import, &desc, &own);
+    } else {
+        memcpy(own.q, t->data, (size_t)t->bytes);
+    }
+    return RFT_OK;
+}
+
 /* ---- decode ---- */
 
 enum { CHUNK = 1024 }; /* elements; a multiple of every block */

@@ -8,6 +8,7 @@
 #define RFT_TESTS_IMPORT_TEST_H
 
 #include "import.h"
+#include "problem/stored.h"
 #include "safetensors_builder.h"
 
 #include <math.h>
@@ -86,6 +87,44 @@ static inline const rft__tensor *tensor_named(const char *name) {
     return &imported.tensors.list[at];
 }
 
+/* The low-bit form, where there is one, means the same numbers. Its element type, or 0. */
+static inline rft_type assert_low_bit(const rft__tensor *t, const float *want) {
+    const rft__allocator a = rft__allocator_default();
+    rft_weight_desc d;
+    rft__matrix w;
+    if (rft__import_describe(&a, t, &d, &err) != RFT_OK) {
+        assert_int_equal(err.status, RFT_E_UNSUPPORTED);
+        return (rft_type)0;
+    }
+    assert_int_equal(rft__matrix_make(&w, &d, "d", &err), RFT_OK);
+    assert_true(w.n * w.batch == t->rows && w.k == t->dims[0]);
+    const size_t weights = (size_t)(t->rows * (w.k + 1)); /* enough for scales of f32 for each weight, too */
+    rft_weight_parts p = rft_weight_parts_init();
+    float *const row = malloc((size_t)w.k * sizeof *row), *const global = malloc((size_t)w.batch * sizeof *global);
+    p.q = malloc(weights);
+    p.scale = malloc(4 * weights);
+    p.zero = malloc(weights);
+    p.global_scale = global;
+    p.g_idx = malloc((size_t)(w.batch * w.k) * sizeof *p.g_idx);
+    rft__import_read(t->import, &d, &p);
+    const rft__stored_w from = {p.q, p.scale, p.zero, global, p.g_idx};
+    assert_int_equal(rft__stored_check_groups(&w, &from, &err), RFT_OK);
+    for (int64_t i = 0; i < t->rows * w.k; i++) {
+        if (i % w.k == 0) {
+            rft__stored_row(&w, &from, i / w.k / w.n, i / w.k % w.n, false, row);
+        }
+        if (row[i % w.k] != want[i]) {
+            fail_msg("%s in low-bit form: [%d][%d] is %.9g, not %.9g", t->name, (int)(i / w.k), (int)(i % w.k),
+                     (double)row[i % w.k], (double)want[i]);
+        }
+    }
+    free(p.q), free(p.scale), free(p.zero), free(p.g_idx), free(global), free(row);
+    return d.elem;
+}
+
+/* The element type of the low-bit form that assert_weights met last, or 0. */
+static rft_type low_bit;
+
 /* want[n][k]; a row is also read in two pieces. */
 static inline void assert_weights(const char *name, const char *scheme, int64_t n, int64_t k, const float *want) {
     const rft__tensor *t = tensor_named(name);
@@ -104,6 +143,7 @@ static inline void assert_weights(const char *name, const char *scheme, int64_t 
         }
     }
     free(row);
+    low_bit = assert_low_bit(t, want);
 }
 
 #endif

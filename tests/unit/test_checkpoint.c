@@ -247,6 +247,42 @@ static void write_gptq(void) {
     write_tensors("model.safetensors");
 }
 
+/* Symmetric codes as I4 without zero points, floats as they are; vectors and missing parts are refused by name. */
+static void assert_low_bit_form(const rft_model *model, int64_t plain, int64_t quantised) {
+    rft_weight_desc d = rft_weight_desc_init();
+    rft_weight_parts p = rft_weight_parts_init();
+    rft_error err = {0};
+    static unsigned char codes[64 * 32];
+    static uint16_t scales[64 * 2];
+    static float wide[64 * 64];
+    assert_int_equal(rft_model_describe_weight(model, quantised, &d, &err), RFT_OK);
+    assert_true(d.elem == RFT_I4 && d.n == 64 && d.k == 64 && d.batch == 1 && d.scale == RFT_F16 && d.zero == 0);
+    assert_true(d.group_n == 1 && d.group_k == 32 && d.flags == 0);
+    p.q = codes;
+    assert_int_equal(rft_model_read_weight(model, quantised, &p, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "parts.scale is NULL"));
+    p.scale = scales;
+    assert_int_equal(rft_model_read_weight(model, quantised, &p, &err), RFT_OK);
+    assert_true(codes[0] == 0x11 && codes[64 * 32 - 1] == 0x11 && scales[0] == 0x3800 && scales[127] == 0x3800);
+    d = rft_weight_desc_init();
+    assert_int_equal(rft_model_describe_weight(model, plain, &d, &err), RFT_OK);
+    assert_true(d.elem == RFT_F32 && d.n == 64 && d.k == 64 && d.scale == 0 && d.group_k == 0);
+    p = rft_weight_parts_init();
+    assert_int_equal(rft_model_read_weight(model, plain, &p, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "parts.q is NULL"));
+    p.q = wide;
+    assert_int_equal(rft_model_read_weight(model, plain, &p, &err), RFT_OK);
+    rft_tensor t = rft_tensor_init();
+    assert_int_equal(rft_model_get_tensor(model, plain, &t, &err), RFT_OK);
+    assert_memory_equal(wide, t.data, sizeof wide);
+    const int64_t norm = rft_model_find_tensor(model, "model.norm.weight");
+    assert_int_equal(rft_model_describe_weight(model, norm, &d, &err), RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "'model.norm.weight' is f32 of 1 dimensions"));
+    assert_int_equal(rft_model_describe_weight(model, -1, &d, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_describe_weight(NULL, 0, &d, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_read_weight(model, 10000, &p, &err), RFT_E_ARG);
+}
+
 static void gptq_is_read_with_its_config(void **state) {
     (void)state;
     static const char config[] = "{\"bits\":4,\"group_size\":32,\"desc_act\":false,\"sym\":true}";
@@ -266,6 +302,7 @@ static void gptq_is_read_with_its_config(void **state) {
         assert_int_equal(rft_model_decode(model, quantised.tensor, 63, 1, RFT_F32, row, 0, NULL), RFT_OK);
         assert_int_equal(rft_model_decode(model, quantised.tensor, 63, 1, RFT_BF16, half, 0, NULL), RFT_OK);
         assert_true(row[0] == 0.5f && row[63] == 0.5f && half[0] == 0x3f00 && half[63] == 0x3f00);
+        assert_low_bit_form(model, plain.tensor, quantised.tensor);
         rft_model_free(model);
         unlink(in_folder("quantize_config.json"));
         write_text("config.json",

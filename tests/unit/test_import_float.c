@@ -33,7 +33,50 @@ static void deepseek_blocks(void **state) {
     add("norm.weight", "BF16", "[5]", 10);
     import_good(FP8);
     assert_weights("l.weight", "fp8 2x4", 3, 5, want);
+    assert_int_equal(low_bit, 0); /* groups of 4 */
     assert_int_equal(imported.tensors.count, 2);
+    drop();
+}
+
+/* Blocks of DeepSeek's shape in its own file, ragged on both sides. */
+static void deepseek_low_bit(void **state) {
+    (void)state;
+    enum { N = 19, K = 43 };
+    unsigned char codes[N * K];
+    float scales[2 * 3], want[N * K];
+    for (int i = 0; i < N * K; i++) {
+        codes[i] = (unsigned char)(i * 11 % 127 + i % 2 * 128);
+    }
+    for (int i = 0; i < 6; i++) {
+        scales[i] = 0.001f * (float)(i + 1);
+    }
+    for (int i = 0; i < N * K; i++) {
+        want[i] = rft__e4m3_f32(codes[i]) * scales[i / K / 16 * 3 + i % K / 16];
+    }
+    begin();
+    add_bytes("l.weight", "F8_E4M3", "[19,43]", codes, sizeof codes);
+    add_floats("l.weight_scale_inv", "[2,3]", scales, 6);
+    import_good("{\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[16,16]}");
+    assert_weights("l.weight", "fp8 16x16", N, K, want);
+    assert_int_equal(low_bit, RFT_E4M3);
+    drop();
+}
+
+static void e5m2_rows(void **state) {
+    (void)state;
+    static const unsigned char codes[8] = {0x3c, 0x40, 0xbc, 0x01, 0x7b, 0x04, 0x80, 0xc0};
+    static const float scales[2] = {2, 0.5f};
+    float want[8];
+    for (int i = 0; i < 8; i++) {
+        want[i] = rft__e5m2_f32(codes[i]) * scales[i / 4];
+    }
+    assert_true(want[0] == 2 && want[4] == 28672);
+    begin();
+    add_bytes("l.weight", "F8_E5M2", "[2,4]", codes, 8);
+    add_floats("l.weight_scale", "[2,1]", scales, 2);
+    import_good(CT());
+    assert_weights("l.weight", "fp8 a row", 2, 4, want);
+    assert_int_equal(low_bit, RFT_E5M2);
     drop();
 }
 
@@ -56,8 +99,11 @@ static void scales_of_all_kinds(void **state) {
     add_floats("d.weight_scale", "[2,2]", four, 4);
     import_good(CT(",\"config_groups\":{\"g\":{\"weights\":{\"num_bits\":8,\"group_size\":2}}}"));
     assert_weights("a.weight", "fp8 a tensor", 2, 4, whole);
+    assert_int_equal(low_bit, RFT_E4M3);
     assert_weights("b.weight", "fp8 a row", 2, 4, row);
+    assert_int_equal(low_bit, RFT_E4M3);
     assert_weights("c.weight", "int8 a row", 2, 4, int_row);
+    assert_int_equal(low_bit, RFT_I8);
     assert_weights("d.weight", "fp8 1x2", 2, 4, group);
     assert_int_equal(imported.tensors.count, 4);
     drop();
@@ -105,6 +151,7 @@ static void mxfp4_golden(void **state) {
     add("m.gate_up_proj_bias", "BF16", "[2,2]", 8);
     import_good("{\"quant_method\":\"mxfp4\"}");
     assert_weights("m.gate_up_proj", "mxfp4", 4, 64, want);
+    assert_int_equal(low_bit, RFT_E2M1);
     const rft__tensor *t = tensor_named("m.gate_up_proj");
     assert_true(t->n_dims == 3 && t->dims[1] == 2 && t->dims[2] == 2 && t->bytes == 136);
     drop();
@@ -113,6 +160,7 @@ static void mxfp4_golden(void **state) {
     add_bytes("l.weight_scale", "U8", "[4,2]", scales, 8);
     import_good(CT(",\"format\":\"mxfp4-pack-quantized\""));
     assert_weights("l.weight", "mxfp4", 4, 64, want);
+    assert_int_equal(low_bit, RFT_E2M1);
     drop();
 }
 
@@ -134,6 +182,7 @@ static void nvfp4_golden(void **state) {
     add_floats("l.input_global_scale", "[1]", &twice, 1);
     import_good(CT(",\"format\":\"nvfp4-pack-quantized\""));
     assert_weights("l.weight", "nvfp4", 1, 32, want);
+    assert_true(low_bit == RFT_E2M1 && tensor_named("l.weight")->import->flags == RFT_WEIGHT_GLOBAL_OVER);
     assert_int_equal(imported.tensors.count, 1);
     drop();
     begin();
@@ -142,6 +191,7 @@ static void nvfp4_golden(void **state) {
     add_floats("l.weight_scale_2", "[]", &half, 1);
     import_good("{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"}");
     assert_weights("l.weight", "nvfp4", 1, 32, want);
+    assert_true(low_bit == RFT_E2M1 && tensor_named("l.weight")->import->flags == RFT_WEIGHT_GLOBAL_TIMES);
     drop();
 }
 
@@ -195,6 +245,7 @@ static void bnb_golden(void **state) {
     add_floats("l.weight.absmax", "[4]", absmax, 4);
     import_good(BNB);
     assert_weights("l.weight", "nf4 4", 2, 8, want);
+    assert_int_equal(low_bit, 0); /* a table of its own */
     assert_true(want[0] == -1 && want[1] == 1);
     assert_int_equal(imported.tensors.count, 1);
     drop();
@@ -228,6 +279,50 @@ static void bnb_nested(void **state) {
     drop();
 }
 
+/* With the library's own tables, and blocks inside rows, the codes stay. */
+static void bnb_low_bit(void **state) {
+    (void)state;
+    enum { N = 3, K = 24, BLOCK = 8 };
+    for (int kind = 0; kind < 3; kind++) {
+        unsigned char codes[N * K / 2], absmax[N * K / BLOCK];
+        float map[16], outer_map[256], outer[3] = {0.5f, 3, 1}, plain[N * K / BLOCK], want[N * K];
+        const char *const text = "{\"blocksize\":8,\"shape\":[3,24],\"nested_blocksize\":4,\"nested_offset\":0.125}";
+        char shape[16];
+        for (unsigned i = 0; i < 16; i++) {
+            map[i] = kind == 1 ? rft__fp4_f32(i) : rft__nf4_f32(i);
+        }
+        for (int i = 0; i < 256; i++) {
+            outer_map[i] = (float)i / 255;
+        }
+        for (int i = 0; i < N * K / BLOCK; i++) {
+            absmax[i] = (unsigned char)(i * 29 + 5);
+            plain[i] = kind == 2 ? outer_map[absmax[i]] * outer[i / 4] + 0.125f : 0.3f * (float)(i + 1);
+        }
+        for (int i = 0; i < N * K; i++) {
+            const unsigned code = (unsigned)(i * 7 + i / 16) % 16;
+            codes[i / 2] = (unsigned char)(i % 2 == 0 ? code << 4 : codes[i / 2] | code);
+            want[i] = map[code] * plain[i / BLOCK];
+        }
+        begin();
+        add_bytes("l.weight", "U8", "[36,1]", codes, sizeof codes);
+        add_floats("l.weight.quant_map", "[16]", map, 16);
+        snprintf(shape, sizeof shape, "[%zu]", strlen(text));
+        add_bytes(kind == 1 ? "l.weight.quant_state.bitsandbytes__fp4" : "l.weight.quant_state.bitsandbytes__nf4", "U8", shape,
+                  text, strlen(text));
+        if (kind == 2) {
+            add_bytes("l.weight.absmax", "U8", "[9]", absmax, 9);
+            add_floats("l.weight.nested_absmax", "[3]", outer, 3);
+            add_floats("l.weight.nested_quant_map", "[256]", outer_map, 256);
+        } else {
+            add_floats("l.weight.absmax", "[9]", plain, 9);
+        }
+        import_good(BNB);
+        assert_weights("l.weight", kind == 2 ? "nf4 8 nested" : kind == 1 ? "fp4 8" : "nf4 8", N, K, want);
+        assert_int_equal(low_bit, kind == 1 ? RFT_FP4 : RFT_NF4);
+        drop();
+    }
+}
+
 static void bnb_int8(void **state) {
     (void)state;
     static const int8_t codes[6] = {127, -127, 0, 64, 1, -128};
@@ -243,6 +338,7 @@ static void bnb_int8(void **state) {
     add("l.weight_format", "U8", "[]", 1);
     import_good(BNB);
     assert_weights("l.weight", "int8 a row", 2, 3, want);
+    assert_int_equal(low_bit, RFT_I8);
     assert_int_equal(imported.tensors.count, 1);
     drop();
 }
@@ -278,7 +374,8 @@ int main(void) {
         cmocka_unit_test(deepseek_blocks), cmocka_unit_test(scales_of_all_kinds), cmocka_unit_test(bad_scales),
         cmocka_unit_test(mxfp4_golden),    cmocka_unit_test(nvfp4_golden),        cmocka_unit_test(bad_fp4),
         cmocka_unit_test(bnb_golden),      cmocka_unit_test(bnb_nested),          cmocka_unit_test(bnb_int8),
-        cmocka_unit_test(bad_bnb),
+        cmocka_unit_test(bad_bnb),         cmocka_unit_test(deepseek_low_bit),    cmocka_unit_test(e5m2_rows),
+        cmocka_unit_test(bnb_low_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

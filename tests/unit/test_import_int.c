@@ -41,6 +41,7 @@ static void gptq_golden(void **state) {
         }
     }
     assert_weights("l.weight", "gptq 4-bit a row", 8, 8, want);
+    assert_int_equal(low_bit, RFT_U4);
     assert_true(want[0] == -8 && want[1] == -7 && want[8] == 12 && want[3 * 8] == 15);
     assert_int_equal(imported.tensors.count, 2);
     assert_null(tensor_named("l.bias")->import);
@@ -139,8 +140,47 @@ static void gptq_whole(void **state) {
             snprintf(scheme, sizeof scheme, "gptq %d-bit g40%s", bits, act ? " act" : "");
             import_good(config);
             assert_weights("a.b.weight", scheme, N, K, want);
+            assert_int_equal(low_bit, act ? 0 : bits > 4 ? RFT_U8 : RFT_U4); /* the last group is too large */
             drop();
         }
+    }
+}
+
+/* Groups of act-order that are even are sorted when packed; zero points of half the range are left out. */
+static void gptq_act_order(void **state) {
+    (void)state;
+    enum { G = 3 };
+    for (int bits = 4; bits <= 8; bits += 4) {
+        uint32_t codes[K * N] = {0}, zeros[G * N] = {0}, index[K];
+        float scales[G * N], want[N * K];
+        char shape[32], config[128];
+        const int half = 1 << (bits - 1);
+        for (int k = 0; k < K; k++) {
+            index[k] = (uint32_t)(k * 5 % G);
+        }
+        for (int n = 0; n < N; n++) {
+            for (int g = 0; g < G; g++) {
+                scales[g * N + n] = scale_at(n, g);
+                put_bits(zeros + g * N * bits / 32, 1, n, bits, (unsigned)half - 1);
+            }
+            for (int k = 0; k < K; k++) {
+                put_bits(codes + n, N, k, bits, code_at(n, k, bits));
+                want[n * K + k] = (float)((int)code_at(n, k, bits) - half) * scale_at(n, (int)index[k]);
+            }
+        }
+        begin();
+        snprintf(shape, sizeof shape, "[%d,%d]", K * bits / 32, N);
+        add_words("l.qweight", shape, codes, (size_t)(K * bits / 32 * N));
+        snprintf(shape, sizeof shape, "[%d,%d]", G, N * bits / 32);
+        add_words("l.qzeros", shape, zeros, (size_t)(G * N * bits / 32));
+        add_floats("l.scales", "[3,32]", scales, G * N);
+        add_words("l.g_idx", "[96]", index, K);
+        snprintf(config, sizeof config, "{\"quant_method\":\"gptq\",\"bits\":%d,\"group_size\":32,\"desc_act\":true}", bits);
+        import_good(config);
+        assert_weights("l.weight", bits == 4 ? "gptq 4-bit g32 act" : "gptq 8-bit g32 act", N, K, want);
+        assert_int_equal(low_bit, bits == 4 ? RFT_I4 : RFT_I8);
+        assert_int_equal(tensor_named("l.weight")->import->zero, 0);
+        drop();
     }
 }
 
@@ -228,6 +268,7 @@ static void awq_whole(void **state) {
     add_floats("l.scales", "[3,32]", scales, G * N);
     import_good("{\"quant_method\":\"awq\",\"bits\":4,\"group_size\":32,\"version\":\"gemm\"}");
     assert_weights("l.weight", "awq 4-bit g32", N, K, want);
+    assert_int_equal(low_bit, RFT_U4);
     drop();
 }
 
@@ -259,6 +300,7 @@ static void packed_golden(void **state) {
     add_floats("l.weight_scale", "[1,1]", &scale, 1);
     import_good(PACKED(4, -1));
     assert_weights("l.weight", "int 4-bit a row", 1, 11, want);
+    assert_true(low_bit == RFT_I4 && tensor_named("l.weight")->import->zero == 0);
     drop();
 }
 
@@ -304,14 +346,17 @@ static void packed_whole(void **state) {
     add_packed(4, 3, "I32", want);
     import_good(PACKED(4, 32));
     assert_weights("l.weight", "uint 4-bit g32", N, K, want);
+    assert_true(low_bit == RFT_I4 && tensor_named("l.weight")->import->zero == RFT_I8);
     drop();
     add_packed(3, 1, "I8", want);
     import_good(PACKED(3, null));
     assert_weights("l.weight", "uint 3-bit a row", N, K, want);
+    assert_int_equal(low_bit, RFT_I4);
     drop();
     add_packed(8, 2, "I32", want);
     import_good(PACKED(8, 48));
     assert_weights("l.weight", "uint 8-bit g48", N, K, want);
+    assert_int_equal(low_bit, RFT_I8);
     drop();
 }
 
@@ -420,6 +465,7 @@ int main(void) {
         cmocka_unit_test(gptq_golden),
         cmocka_unit_test(gptq_versions_are_told_apart),
         cmocka_unit_test(gptq_whole),
+        cmocka_unit_test(gptq_act_order),
         cmocka_unit_test(bad_gptq),
         cmocka_unit_test(awq_golden),
         cmocka_unit_test(awq_whole),
