@@ -63,7 +63,7 @@ void bench_close(bench_job *job) {
     job->threads = NULL;
 }
 
-int bench_weights(const bench_job *job, int64_t n, int64_t k, const void *source, weight_set *set) {
+int bench_weights(const bench_job *job, int64_t n, int64_t k, const rft_weight_src *source, weight_set *set) {
     rft_linear_desc d = options_desc(job->o, n, k, 1, 1);
     cli_progress("n %lld k %lld: weights", (long long)n, (long long)k);
     return weight_set_make(set, job->ctx, &d.w, source, job->o->dynamic, job->o->seed);
@@ -100,8 +100,9 @@ static void enlist(line_up *l, contender_call *call, void *self, const char *nam
 /* A gated unit pairs columns of W; the bare product reads the same W without the pairing. */
 static int bare_weights(bench_job *job, const bench_case *c, line_up *l) {
     rft_weight_desc d = c->set->desc;
+    const rft_weight_src source = weight_set_source(c->set, 0);
     d.flags &= ~(RFT_WEIGHT_GLU_HALVES | RFT_WEIGHT_GLU_INTERLEAVED);
-    return weight_set_make(&l->bare_set, job->ctx, &d, weight_set_raw(c->set, 0), job->o->dynamic, job->o->seed);
+    return weight_set_make(&l->bare_set, job->ctx, &d, &source, job->o->dynamic, job->o->seed);
 }
 
 /* A contender that computes something else is no comparison. What it rounded beforehand may show in its result. */

@@ -32,6 +32,6 @@ int bench_one(bench_job *job, weight_set *set, int64_t m);
 /* The row of a product that is planned but not run: us is 0. An exit code. */
 int bench_plan(const bench_job *job, int64_t n, int64_t k, int64_t m, bench_row *row);
 /* The weights of a shape: random, or those of `source` (as stored). An exit code. */
-int bench_weights(const bench_job *job, int64_t n, int64_t k, const void *source, weight_set *set);
+int bench_weights(const bench_job *job, int64_t n, int64_t k, const rft_weight_src *source, weight_set *set);
 
 #endif

@@ -45,9 +45,9 @@ static bool count_elements(const rft_weight_desc *d, int64_t *elements) {
            cli_product((row + unit - 1) / unit * unit, by_k ? d->n : d->k, d->batch, elements);
 }
 
-static int fill_first(weight_set *set, const void *source, int64_t elements, uint64_t seed) {
+static int fill_first(weight_set *set, const rft_weight_src *source, int64_t elements, uint64_t seed) {
     rft_error err = {0};
-    rft_status status = source ? buffer_write(&set->raw, 0, source, set->raw_bytes, &err)
+    rft_status status = source ? buffer_write(&set->raw, 0, source->q, set->raw_bytes, &err)
                                : buffer_random(&set->raw, set->desc.elem, elements, seed, &err);
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "weights");
 }
@@ -71,7 +71,7 @@ static rft_status make_index(weight_set *set, uint64_t seed, rft_error *err) {
     return status;
 }
 
-/* What lies apart; a W of a file has nothing there. X has seed + 1. */
+/* What lies apart. X has seed + 1. */
 static int make_scales(weight_set *set, uint64_t seed) {
     const rft_weight_desc *d = &set->desc;
     const int64_t count = scales_count(d);
@@ -83,6 +83,8 @@ static int make_scales(weight_set *set, uint64_t seed) {
         status = make_apart(&set->global, set->ctx, RFT_F32, d->batch, seed + 4, &err);
     if (status == RFT_OK && d->flags & RFT_WEIGHT_G_IDX)
         status = make_index(set, seed + 5, &err);
+    set->parts.scale = set->scale.p, set->parts.zero = set->zero.p;
+    set->parts.global_scale = set->global.p, set->parts.g_idx = set->index.p;
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "scales of weights");
 }
 
@@ -141,10 +143,11 @@ static int pack_all(weight_set *set) {
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "packed weights");
 }
 
-int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const void *source, bool dynamic, uint64_t seed) {
+int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const rft_weight_src *source, bool dynamic,
+                    uint64_t seed) {
     static int64_t made;
     int64_t elements;
-    *set = (weight_set){.ctx = ctx, .desc = *desc, .serial = ++made};
+    *set = (weight_set){.ctx = ctx, .desc = *desc, .serial = ++made, .parts = source ? *source : rft_weight_src_init()};
     if (!count_elements(desc, &elements) || !cli_bytes(desc->elem, elements, &set->raw_bytes)) {
         cli_message("-n %lld -k %lld: a weight of that size and type %s cannot be made here", (long long)desc->n,
                     (long long)desc->k, rft_type_name(desc->elem));
@@ -154,7 +157,7 @@ int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, 
     int code = make_raw(set, 1);
     if (code == CLI_OK)
         code = fill_first(set, source, elements, seed);
-    if (code == CLI_OK)
+    if (code == CLI_OK && !source)
         code = make_scales(set, seed);
     if (code == CLI_OK && (dynamic || desc->flags & RFT_WEIGHT_VIEW) && !weight_set_need_raw(set))
         code = CLI_LIBRARY;
@@ -174,18 +177,14 @@ void weight_set_free(weight_set *set) {
     *set = (weight_set){0};
 }
 
-const void *weight_set_raw(const weight_set *set, int64_t i) {
-    return (const char *)set->raw.p + (size_t)(i % set->raw_copies) * set->raw_stride;
+rft_weight_src weight_set_source(const weight_set *set, int64_t i) {
+    rft_weight_src src = set->parts;
+    src.q = weight_set_raw(set, i);
+    return src;
 }
 
-rft_weight_src weight_set_source(const weight_set *set, int64_t i) {
-    rft_weight_src src = rft_weight_src_init();
-    src.q = weight_set_raw(set, i);
-    src.scale = set->scale.p;
-    src.zero = set->zero.p;
-    src.global_scale = set->global.p;
-    src.g_idx = set->index.p;
-    return src;
+const void *weight_set_raw(const weight_set *set, int64_t i) {
+    return (const char *)set->raw.p + (size_t)(i % set->raw_copies) * set->raw_stride;
 }
 
 const rft_weight *weight_set_at(const weight_set *set, int64_t i) { return set->weight[i % set->copies]; }

@@ -15,7 +15,8 @@ typedef struct weight_set {
     int64_t serial; /* from 1; no two sets have the same */
     int64_t copies;
     bool cold;   /* the copies span 4 times the last-level cache */
-    buffer scale, zero, global, index; /* that lie apart: one copy, the same for all */
+    buffer scale, zero, global, index; /* that lie apart and were drawn: one copy, the same for all */
+    rft_weight_src parts;              /* what lies apart from the codes; q is not used */
     buffer raw;  /* copy 0 as stored, then the others once weight_set_raw has been asked for them */
     size_t raw_stride;
     int64_t raw_copies;
@@ -24,12 +25,14 @@ typedef struct weight_set {
     rft_weight **weight; /* one a copy; NULL when dynamic */
 } weight_set;
 
-/* Takes W from `source` (as stored), or fills it with random values when that is NULL. An exit code. */
-int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const void *source, bool dynamic, uint64_t seed);
+/* Takes W from `source` (as stored; what it has beside q must outlive the set), or fills it with random values when that is
+ * NULL. An exit code. */
+int weight_set_make(weight_set *set, rft_ctx *ctx, const rft_weight_desc *desc, const rft_weight_src *source, bool dynamic,
+                    uint64_t seed);
 void weight_set_free(weight_set *set);
 /* Makes all copies as stored, for views, runs that get W unpacked, and libraries that pack inside their calls. */
 bool weight_set_need_raw(weight_set *set);
-/* Of copy i, in the memory of the context. */
+/* Of copy i, in the memory of the context; alone, and with all that goes with it. */
 const void *weight_set_raw(const weight_set *set, int64_t i);
 /* Copy i as a library call takes it, with its scales. */
 rft_weight_src weight_set_source(const weight_set *set, int64_t i);

@@ -103,7 +103,8 @@ static int build_layers(jit_command *c, const rft_model *model) {
         rft_layer layer = rft_layer_init();
         if (rft_model_get_layer(model, i, &phase, &layer, &err) != RFT_OK)
             return cli_failed(&err, c->model);
-        run_options o = model_layer_options(&c->run, c->x_given, &layer);
+        bool decoded;
+        run_options o = model_layer_options(&c->run, c->x_given, model, &layer, &decoded);
         code = build(c, &o, layer.n, layer.k, m_min, m_max);
     }
     return code;

@@ -21,52 +21,27 @@ typedef struct model_command {
     model_report report;
 } model_command;
 
-/* The file's W as the run reads it: its own bytes where they are aligned, or decoded into *decoded. NULL in *source: random
- * values stand for it. */
-static int load_weights(const model_command *c, const rft_layer *layer, rft_type as_run, void **decoded, size_t *bytes,
-                        const void **source) {
-    rft_tensor tensor = rft_tensor_init();
-    rft_error err = {0};
-    *source = *decoded = NULL;
-    if (layer->tensor < 0)
-        return CLI_OK;
-    if (rft_model_get_tensor(c->model, layer->tensor, &tensor, &err) != RFT_OK)
-        return cli_failed(&err, c->file);
-    *source = tensor.data;
-    if (as_run == layer->type && tensor.data)
-        return CLI_OK;
-    if (!cli_bytes(as_run, layer->n * layer->k, bytes) || !(*decoded = cli_map(*bytes))) {
-        cli_message("%s: no memory to decode %s", c->file, tensor.name);
-        return CLI_LIBRARY;
-    }
-    cli_progress("%s: decoding %s", layer->name, rft_type_name(layer->type));
-    if (rft_model_decode(c->model, layer->tensor, 0, layer->n, as_run, *decoded, 0, &err) != RFT_OK)
-        return cli_failed(&err, tensor.name);
-    *source = *decoded;
-    return CLI_OK;
-}
-
 static void keep_row(void *user, const bench_row *row) {
     bench_row *out = user;
     if (!row->beside)
         *out = *row;
 }
 
+/* A config.json has no weights: random values stand for them. */
 static int measure_layer(model_command *c, const rft_layer *layer, model_row *row) {
     weight_set set = {0};
-    void *decoded;
-    size_t bytes = 0;
-    const void *source;
-    int code = load_weights(c, layer, c->job->o->w, &decoded, &bytes, &source);
+    layer_weights weights = {.src = rft_weight_src_init()};
+    bool stored = layer->tensor >= 0;
+    int code = stored ? model_layer_load(c->model, layer, &row->options, row->decoded, &weights) : CLI_OK;
     c->job->emit = keep_row;
     c->job->user = &row->bench;
     row->bench.us = 0;
     if (code == CLI_OK)
-        code = bench_weights(c->job, layer->n, layer->k, source, &set);
-    cli_unmap(decoded, bytes);
+        code = bench_weights(c->job, layer->n, layer->k, stored ? &weights.src : NULL, &set);
     if (code == CLI_OK)
         code = bench_one(c->job, &set, layer->m);
     weight_set_free(&set);
+    model_layer_unload(&weights);
     return code;
 }
 
@@ -78,14 +53,17 @@ static int add_layer(model_command *c, int64_t index) {
     if (rft_model_get_layer(c->model, index, &c->phase, &row->layer, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     const rft_layer *layer = &row->layer;
-    row->options = model_layer_options(&c->run, c->x_given, layer);
+    row->options = model_layer_options(&c->run, c->x_given, c->model, layer, &row->decoded);
     const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
-    snprintf(row->type, sizeof row->type, row->options.w == layer->type ? "%s" : "%s→%s", stored, rft_type_name(row->options.w));
+    snprintf(row->type, sizeof row->type, row->decoded ? "%s→%s" : "%s", stored, rft_type_name(row->options.w));
     c->job->o = &row->options;
     c->job->w_name = row->type;
     rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
-    if (rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK)
+    rft_work work = {.struct_size = sizeof work};
+    if (rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK ||
+        rft_work_of(&desc, layer->m, &work, &err) != RFT_OK)
         return cli_failed(&err, layer->name);
+    row->run_bytes = work.w_bytes;
     int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure)
         code = measure_layer(c, layer, row);
@@ -190,10 +168,10 @@ static const char doc[] =
     "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
     "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
     "measures each on the file's own weights, proven right first.\v"
-    "On the CPU GGUF blocks run as they are stored, with --compute i8 in 8 bits; a GPU decodes them to bf16 when they are "
-    "loaded, shown as q4_1→bf16, and so are quantised checkpoints everywhere. A config.json has no weights, so --run takes "
-    "random ones. X is of the type that W is run in, f32 beside blocks, unless --x is given. Flags that choose shapes do not "
-    "apply.\n\n"
+    "On the CPU GGUF blocks and quantised checkpoints run in the low-bit form that they are stored in, with --compute i8 in 8 "
+    "bits where their codes are whole numbers; a GPU decodes them to bf16 when they are loaded, shown as q4_1→bf16. A "
+    "config.json has no weights, so --run takes random ones. X is of the type that W is run in, f32 beside low-bit W, unless --x "
+    "is given. Flags that choose shapes do not apply.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {

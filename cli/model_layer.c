@@ -6,18 +6,20 @@
 
 #include <string.h>
 
-/* What multiplies a stored W: floats as they are, on the CPU formats that it packs as they are; others decoded to bf16. */
-static rft_type type_as_run(const run_options *base, const rft_layer *layer) {
+/* Whether W runs as it is stored: floats, and on the CPU what it packs in low-bit form; others are decoded to bf16. */
+static bool runs_as_stored(const run_options *base, const rft_model *model, const rft_layer *layer, rft_weight_desc *w) {
     rft_linear_desc d = rft_linear_desc_init();
     rft_work work = {.struct_size = sizeof work};
-    bool on_cpu = strncmp(base->device, "cpu", 3) == 0;
     d.x = d.y = RFT_F32;
     d.m_max = 1;
     d.w.elem = layer->type;
     d.w.n = layer->n;
     d.w.k = layer->k;
-    bool native = (on_cpu || !cli_low_bit(layer->type)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
-    return native ? layer->type : RFT_BF16;
+    if (layer->tensor >= 0 && rft_model_describe_weight(model, layer->tensor, &d.w, NULL) != RFT_OK)
+        return false;
+    *w = d.w;
+    bool on_cpu = strncmp(base->device, "cpu", 3) == 0;
+    return (on_cpu || !cli_low_bit(w->elem)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
 }
 
 static void make_epilogue(const rft_layer *layer, epilogue *e) {
@@ -30,13 +32,90 @@ static void make_epilogue(const rft_layer *layer, epilogue *e) {
     epilogue_text(e);
 }
 
-run_options model_layer_options(const run_options *base, bool x_given, const rft_layer *layer) {
+run_options model_layer_options(const run_options *base, bool x_given, const rft_model *model, const rft_layer *layer,
+                                bool *decoded) {
     run_options o = *base;
-    o.w = type_as_run(base, layer);
+    rft_weight_desc w;
+    *decoded = !runs_as_stored(base, model, layer, &w);
+    o.w = *decoded ? RFT_BF16 : w.elem;
+    o.w_scales = *decoded ? (weight_scales){0} : (weight_scales){w.scale, w.zero, w.group_n, w.group_k, w.flags};
     if (!x_given)
         o.x = cli_low_bit(o.w) ? RFT_F32 : o.w;
     if (o.compute == RFT_COMPUTE_I8 && !cli_low_bit(o.w))
         o.compute = RFT_COMPUTE_AUTO;
     make_epilogue(layer, &o.epi);
     return o;
+}
+
+/* ---- the weights themselves ---- */
+
+typedef struct part_sizes {
+    size_t q, scale, zero, global, index;
+} part_sizes;
+
+static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static bool size_parts(const rft_layer *layer, const run_options *o, part_sizes *out) {
+    const weight_scales *s = &o->w_scales;
+    int64_t count, group_n = s->group_n ? s->group_n : layer->n, group_k = s->group_k ? s->group_k : layer->k;
+    size_t row = rft_type_bytes(o->w, layer->k);
+    bool good = row > 0 && cli_product((int64_t)row, layer->n, 1, &count);
+    *out = (part_sizes){.q = good ? (size_t)count : 0};
+    if (good && s->scale) {
+        count = (layer->n + group_n - 1) / group_n * ((layer->k + group_k - 1) / group_k);
+        good = cli_bytes(s->scale, count, &out->scale) && (!s->zero || cli_bytes(s->zero, count, &out->zero));
+    }
+    out->global = s->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER) ? sizeof(float) : 0;
+    out->index = s->flags & RFT_WEIGHT_G_IDX ? (size_t)layer->k * sizeof(int32_t) : 0;
+    return good;
+}
+
+static void *carve(char **at, size_t bytes) {
+    void *part = bytes ? *at : NULL;
+    *at += aligned(bytes);
+    return part;
+}
+
+static rft_status read_parts(const rft_model *model, const rft_layer *layer, const part_sizes *size, layer_weights *out,
+                             rft_error *err) {
+    rft_weight_parts parts = rft_weight_parts_init();
+    char *at = out->memory;
+    out->src.q = parts.q = carve(&at, size->q);
+    out->src.scale = parts.scale = carve(&at, size->scale);
+    out->src.zero = parts.zero = carve(&at, size->zero);
+    out->src.global_scale = parts.global_scale = carve(&at, size->global);
+    out->src.g_idx = parts.g_idx = carve(&at, size->index);
+    return rft_model_read_weight(model, layer->tensor, &parts, err);
+}
+
+int model_layer_load(const rft_model *model, const rft_layer *layer, const run_options *o, bool decoded, layer_weights *out) {
+    rft_tensor tensor = rft_tensor_init();
+    rft_error err = {0};
+    part_sizes size;
+    *out = (layer_weights){.src = rft_weight_src_init()};
+    if (rft_model_get_tensor(model, layer->tensor, &tensor, &err) != RFT_OK)
+        return cli_failed(&err, layer->name);
+    out->src.q = tensor.data;
+    if (!decoded && tensor.data)
+        return CLI_OK;
+    if (size_parts(layer, o, &size)) {
+        out->bytes = aligned(size.q) + aligned(size.scale) + aligned(size.zero) + aligned(size.global) + size.index;
+        out->memory = cli_map(out->bytes);
+    }
+    if (!out->memory) {
+        cli_message("%s: no memory to load %s", layer->name, tensor.name);
+        return CLI_LIBRARY;
+    }
+    cli_progress("%s: %s %s", layer->name, decoded ? "decoding" : "reading", rft_type_name(layer->type));
+    rft_status status = decoded ? rft_model_decode(model, layer->tensor, 0, layer->n, o->w, out->memory, 0, &err)
+                                : read_parts(model, layer, &size, out, &err);
+    if (status != RFT_OK)
+        return cli_failed(&err, tensor.name);
+    out->src.q = out->memory;
+    return CLI_OK;
+}
+
+void model_layer_unload(layer_weights *weights) {
+    cli_unmap(weights->memory, weights->bytes);
+    weights->memory = NULL;
 }

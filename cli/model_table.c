@@ -17,17 +17,12 @@ typedef struct totals { /* of one pass through the model; times in us */
     bool bounded, timed; /* every layer has one */
 } totals;
 
-static double run_bytes(const model_row *row) {
-    size_t bytes = 0;
-    return cli_bytes(row->options.w, row->layer.n * row->layer.k, &bytes) ? (double)bytes : 0;
-}
-
 static totals sum_up(const model_report *r) {
     totals t = {.bounded = true, .timed = r->measured};
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
         double count = (double)row->layer.count;
-        t.run_bytes += count * run_bytes(row);
+        t.run_bytes += count * row->run_bytes;
         t.packed += count * (double)row->packed;
         t.weights += count * (double)row->layer.n * (double)row->layer.k;
         t.bound_us += count * row->bench.bound_us;
@@ -149,7 +144,7 @@ static void text_totals(const model_report *r) {
 static void text_notes(const model_report *r) {
     bool decoded = false;
     for (int64_t i = 0; i < r->n; i++)
-        decoded = decoded || r->rows[i].options.w != r->rows[i].layer.type;
+        decoded = decoded || r->rows[i].decoded;
     if (decoded)
         printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n",
                text_dim(), text_plain());

@@ -12,6 +12,8 @@
 typedef struct model_row {
     rft_layer layer;
     run_options options; /* of its run */
+    bool decoded;        /* when it is loaded, as the device does not take the stored form */
+    double run_bytes;    /* of W as run, each part once */
     char type[48];       /* stored, and as run where that differs: "q4_1→bf16" */
     size_t packed;       /* bytes of W in memory */
     bench_row bench;     /* us is 0 where it was not run */

@@ -3,7 +3,7 @@
 """Writes a small checkpoint of random weights: config.json and safetensors files, with the standard library alone.
 
     make_checkpoint.py FOLDER [--dtype F32|F16|BF16] [--hidden N] [--layers N] [--files N] [--model-type NAME]
-                       [--method gptq|awq|fp8|nf4]
+                       [--method gptq|act|awq|fp8|e5m2|mxfp4|nvfp4|modelopt|nf4|fp4]
 
 With a method the products of the blocks are random codes with scales, as such checkpoints store them. Else weights of the products have deviation 0.02; every seventh row has one that is twenty times larger.
 """
@@ -50,8 +50,19 @@ def data(rng, shape, dtype):
     return pack(dtype, values)
 
 
+NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+       -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+       0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
+FP4 = [x / 12 for x in (0, 0.0625, 8, 12, 4, 6, 2, 3, -0.0, -0.0625, -8, -12, -4, -6, -2, -3)]
+
+
 def f16(value, count):
     return struct.pack("<e", value) * count
+
+
+def f32(draw, count):
+    """Scales that differ, round 2^-6."""
+    return struct.pack(f"<{count}f", *(0.01 + b / 16384 for b in draw(count)))
 
 
 def codes(name, shape, method):
@@ -59,11 +70,14 @@ def codes(name, shape, method):
     n, k = shape
     base = name.removesuffix(".weight")
     draw = random.Random(name).randbytes
-    if method == "gptq":
+    if method in ("gptq", "act"):
+        groups = [i // 64 for i in range(k)]
+        if method == "act":
+            random.Random(name + "g").shuffle(groups)
         yield base + ".qweight", [k // 8, n], "I32", draw(n * k // 2)
-        yield base + ".qzeros", [k // 64, n // 8], "I32", b"\x77" * (k // 64 * n // 2)
-        yield base + ".scales", [k // 64, n], "F16", f16(0.004, k // 64 * n)
-        yield base + ".g_idx", [k], "I32", struct.pack(f"<{k}i", *(i // 64 for i in range(k)))
+        yield base + ".qzeros", [k // 64, n // 8], "I32", (b"\x77" if method == "gptq" else b"\x35") * (k // 64 * n // 2)
+        yield base + ".scales", [k // 64, n], "F16", b"".join(f16(0.002 + 0.0001 * b, 1) for b in draw(k // 64 * n))
+        yield base + ".g_idx", [k], "I32", struct.pack(f"<{k}i", *groups)
     elif method == "awq":
         yield base + ".qweight", [k, n // 8], "I32", draw(n * k // 2)
         yield base + ".qzeros", [k // 64, n // 8], "I32", b"\x88" * (k // 64 * n // 2)
@@ -71,20 +85,37 @@ def codes(name, shape, method):
     elif method == "fp8":
         blocks = [-(-n // 128), -(-k // 128)]
         yield name, shape, "F8_E4M3", bytes(b & 0xbf for b in draw(n * k))
-        yield name + "_scale_inv", blocks, "F32", struct.pack("<f", 0.02) * (blocks[0] * blocks[1])
-    elif method == "nf4":
-        state = json.dumps({"quant_type": "nf4", "blocksize": 64, "shape": shape}).encode()
+        yield name + "_scale_inv", blocks, "F32", f32(draw, blocks[0] * blocks[1])
+    elif method == "e5m2":
+        yield name, shape, "F8_E5M2", bytes(b & 0xbb for b in draw(n * k))
+        yield name + "_scale", [n, 1], "F32", f32(draw, n)
+    elif method == "mxfp4":
+        yield base + ".weight_packed", [n, k // 2], "U8", draw(n * k // 2)
+        yield base + ".weight_scale", [n, k // 32], "U8", bytes(118 + b % 8 for b in draw(n * k // 32))
+    elif method in ("nvfp4", "modelopt"):
+        packed, whole = (".weight_packed", ".weight_global_scale") if method == "nvfp4" else (".weight", ".weight_scale_2")
+        yield base + packed, [n, k // 2], "U8", draw(n * k // 2)
+        yield base + ".weight_scale", [n, k // 16], "F8_E4M3", bytes(8 + b % 112 for b in draw(n * k // 16))
+        yield base + whole, [1], "F32", struct.pack("<f", 1234.5 if method == "nvfp4" else 0.00081)
+    elif method in ("nf4", "fp4"):
+        state = json.dumps({"quant_type": method, "blocksize": 64, "shape": shape}).encode()
         yield name, [n * k // 2, 1], "U8", draw(n * k // 2)
-        yield name + ".absmax", [n * k // 64], "F32", struct.pack("<f", 0.05) * (n * k // 64)
-        yield name + ".quant_map", [16], "F32", struct.pack("<16f", *(i / 7.5 - 1 for i in range(16)))
-        yield name + ".quant_state.bitsandbytes__nf4", [len(state)], "U8", state
+        yield name + ".absmax", [n * k // 64], "F32", f32(draw, n * k // 64)
+        yield name + ".quant_map", [16], "F32", struct.pack("<16f", *(NF4 if method == "nf4" else FP4))
+        yield name + ".quant_state.bitsandbytes__" + method, [len(state)], "U8", state
 
 
 CONFIGS = {
     "gptq": {"quant_method": "gptq", "bits": 4, "group_size": 64, "sym": True, "desc_act": False},
+    "act": {"quant_method": "gptq", "bits": 4, "group_size": 64, "sym": False, "desc_act": True},
     "awq": {"quant_method": "awq", "bits": 4, "group_size": 64, "version": "gemm", "zero_point": True},
     "fp8": {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"},
+    "e5m2": {"quant_method": "compressed-tensors", "format": "float-quantized"},
+    "mxfp4": {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"},
+    "nvfp4": {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized"},
+    "modelopt": {"quant_method": "modelopt", "quant_algo": "NVFP4"},
     "nf4": {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+    "fp4": {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "fp4"},
 }
 
 

@@ -83,22 +83,32 @@ test_types() {
     if compgen -G "$work/*.tmp" >/dev/null; then fail 'a temporary file is left'; fi
 }
 
-# Checkpoints that are quantised already: their weights run decoded, and become GGUF on request.
+# Checkpoints that are quantised already: their weights run in the form that they are stored in, and become GGUF on request.
 test_quantised_checkpoints() {
-    local method scheme
-    for method in gptq awq fp8 nf4; do
+    local method scheme kernel bytes
+    for method in gptq act awq fp8 e5m2 mxfp4 nvfp4 modelopt nf4 fp4; do
         case $method in
-        gptq) scheme='gptq 4-bit g64' ;;
-        awq) scheme='awq 4-bit g64' ;;
-        fp8) scheme='fp8 128x128' ;;
-        nf4) scheme='nf4 64' ;;
+        gptq) scheme='gptq 4-bit g64' kernel=q4 bytes=69632 ;;
+        act) scheme='gptq 4-bit g64 act' kernel=q4z bytes=75776 ;;
+        awq) scheme='awq 4-bit g64' kernel=q4 bytes=69632 ;;
+        fp8) scheme='fp8 128x128' kernel=f8 bytes=135168 ;;
+        e5m2) scheme='fp8 a row' kernel=f8 bytes=133120 ;;
+        mxfp4) scheme='mxfp4' kernel=q4 bytes=69632 ;;
+        nvfp4 | modelopt) scheme='nvfp4' kernel=q4 bytes=75776 ;;
+        nf4 | fp4) scheme="$method 64" kernel=q4 bytes=73728 ;;
         esac
         python3 "$here/make_checkpoint.py" "$work/$method" --layers 1 --method "$method"
         run 0 model "$work/$method"
-        says "ffn_down +1 +1 +256 +512 +$scheme→bf16"
+        says "ffn_down +1 +1 +256 +512 +$scheme +add"
+        says "ffn_down .*f32_${kernel}_f32"
         says 'lm_head .* bf16 '
+        run 0 model "$work/$method" --json
+        says "\"layer\":\"ffn_down\".*\"packed_bytes\":$((bytes + 128))"
     done
-    run 0 model "$work/gptq" --run "${quick[@]}"
+    run 0 model "$work/nf4" --compute i8
+    says 'ffn_down .*f32_q4_f32'
+    run 0 model "$work/act" --run --compute i8 "${quick[@]}"
+    says 'ffn_down .*i8_q4z_f32'
     says 'measured'
     run 3 quantize "$work/gptq" "$work/new.gguf" --to q8_0
     complains "is gptq 4-bit g64 already"
@@ -123,7 +133,7 @@ test_packed() {
         run 0 quantize "$work/model" "$work/packed-$type/" --to "$type"
         says "mlp.down_proj.weight .*bf16→$type"
         run 0 model "$work/packed-$type"
-        says "ffn_down +1 +1 +256 +512 +$scheme→bf16"
+        says "ffn_down +1 +1 +256 +512 +$scheme +add"
         run 4 quantize "$work/model" "$work/packed-$type" --to "$type"
         complains 'File exists'
     done
