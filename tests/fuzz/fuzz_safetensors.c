@@ -44,6 +44,26 @@ static void decode_ends(const rft__tensor *t) {
     free(row);
 }
 
+/* The low-bit form, into not a byte more than its description takes. */
+static void read_low_bit(const rft__allocator *a, const rft__tensor *t) {
+    rft_weight_desc d;
+    if (!t->import || t->rows * t->dims[0] > 1 << 20 || rft__import_describe(a, t, &d, NULL) != RFT_OK) {
+        return;
+    }
+    const int64_t block = rft__format_find(d.elem)->block_elements, rows = d.batch * d.n;
+    const size_t scales = (size_t)(d.batch * rft__ceil_div(d.n, d.group_n) * rft__ceil_div(d.k, d.group_k));
+    rft_weight_parts p = rft_weight_parts_init();
+    p.q = malloc((size_t)(rows * rft__ceil_div(d.k, block)));
+    p.scale = malloc(scales * rft__format_find(d.scale)->block_bytes);
+    p.zero = d.zero != 0 ? malloc(scales) : NULL;
+    p.global_scale = malloc((size_t)d.batch * sizeof *p.global_scale);
+    p.g_idx = d.flags & RFT_WEIGHT_G_IDX ? malloc((size_t)d.k * sizeof *p.g_idx) : NULL;
+    if (p.q && p.scale && (p.zero || d.zero == 0) && p.global_scale && (p.g_idx || !(d.flags & RFT_WEIGHT_G_IDX))) {
+        rft__import_read(t->import, &d, &p);
+    }
+    free(p.q), free(p.scale), free(p.zero), free(p.global_scale), free(p.g_idx);
+}
+
 static void use(const rft__allocator *a, const rft__tensors *t) {
     rft__hparams h;
     rft__layers layers;
@@ -69,6 +89,7 @@ static void import_as(const rft__allocator *a, const rft__tensors *t, const char
     if (rft__import_all(a, t, &quant, &imported, NULL) == RFT_OK) {
         for (size_t i = 0; i < imported.tensors.count; i++) {
             decode_ends(&imported.tensors.list[i]);
+            read_low_bit(a, &imported.tensors.list[i]);
         }
         rft__import_free(a, &imported);
     }

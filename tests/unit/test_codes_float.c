@@ -221,6 +221,38 @@ static void test_e4m3_scales(void **state) {
     }
 }
 
+/* The number of all stands at the beginning of each head, once a column; the bytes of the scales follow. */
+static void test_documented_global(void **state) {
+    (void)state;
+    enum { N = 16, K = 320, GROUPS = K / 16 };
+    const float global = 0.75f;
+    rft_weight_desc d = describe(RFT_E2M1, N, K, RFT_E4M3, 1, 16);
+    d.flags = RFT_WEIGHT_GLOBAL_OVER;
+    for (int i = 0; i < N * GROUPS; i++) {
+        ((unsigned char *)scales)[i] = (unsigned char)(i * 3);
+    }
+    const rft_weight_src s = source(&d, &global, NULL);
+    rft_weight *w = NULL;
+    size_t bytes = 0;
+    const size_t chunk = 64 + 256 + 8 * 256;
+    assert_int_equal(rft_weight_bytes(ctx[0], &d, &bytes, &err), RFT_OK);
+    assert_int_equal(bytes, HEADER + chunk + 64 + 64 + 2 * 256);
+    unsigned char *const storage = aligned_alloc(64, bytes);
+    assert_int_equal(rft_weight_pack(ctx[0], &d, &s, storage, NULL, &w, &err), RFT_OK);
+    assert_int_equal(storage[88], 2);
+    for (int c = 0; c < 2; c++) {
+        const unsigned char *const head = storage + HEADER + (size_t)c * chunk;
+        for (int j = 0; j < 16; j++) {
+            assert_memory_equal(head + 4 * j, &global, 4);
+            for (int g = 0; g < (c == 0 ? 16 : 4); g++) {
+                assert_int_equal(head[64 + 16 * g + j], (unsigned char)((j * GROUPS + 16 * c + g) * 3));
+            }
+        }
+    }
+    rft_weight_free(w);
+    free(storage);
+}
+
 /* ---- groups in another order than k ---- */
 
 /* Of k, a permutation that no stride explains: group i / group_k for the i-th of the steps through it. */
@@ -433,6 +465,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_code),       cmocka_unit_test(test_float_groups),
         cmocka_unit_test(test_e4m3_scales),      cmocka_unit_test(test_sorted_groups),
+        cmocka_unit_test(test_documented_global),
         cmocka_unit_test(test_documented_order), cmocka_unit_test(test_damaged_order),
         cmocka_unit_test(test_refusals),         cmocka_unit_test(test_8_bits_do_not_serve),
     };
