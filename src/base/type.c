@@ -31,3 +31,5 @@ size_t rft__type_size(rft_type type) {
 }
 
 bool rft__type_is_float(rft_type type) { return type == RFT_F32 || type == RFT_F16 || type == RFT_BF16; }
+
+bool rft__type_is_8bit(rft_type type) { return type == RFT_I8 || type == RFT_E4M3; }

@@ -12,5 +12,6 @@
 const char *rft__type_name(rft_type type); /* "f32"; "?" for an unknown one */
 size_t rft__type_size(rft_type type);      /* bytes of one element; 0 for block and sub-byte types and unknown ones */
 bool rft__type_is_float(rft_type type);    /* f32, f16, bf16 */
+bool rft__type_is_8bit(rft_type type);     /* i8, e4m3: of activations with scales */
 
 #endif

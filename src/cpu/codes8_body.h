@@ -9,7 +9,7 @@
  *
  *     32 k of a panel: 8 quads of bytes in registers; for each row 8 dot products in two chains, then scale and FMA
  *
- * All sums of codes are exact in int32 and as floats: |sum| <= 32 * 255 * 127 < 2^20.
+ * All sums of codes are exact in int32 and as floats: |sum| <= 32 * 255 * 128 < 2^20.
  */
 #include "cpu/codes_panel_body.h"
 
@@ -36,6 +36,14 @@ static uint32_t added(const rft__packing *p, const int32_t *q, int n, float scal
     return bits;
 }
 
+/* Scale and sums of a row's group. */
+static void put_sums(const rft__packing *p, const int32_t *q, float scale, int rows, uint32_t *dst) {
+    const bool halves = p->step < RFT__BLOCK;
+    memcpy(dst + 8 * rows, &scale, sizeof scale);
+    dst[9 * rows] = added(p, q, halves ? RFT__BLOCK / 2 : RFT__BLOCK, scale);
+    dst[10 * rows] = added(p, q + RFT__BLOCK / 2, halves ? RFT__BLOCK / 2 : 0, scale);
+}
+
 /* One row's group into its column of the record. */
 static void quantise_group(const rft__packing *p, const float *x, int rows, uint32_t *dst) {
     enum { LEAST = 0x08800000 /* 2^-110 */, NAN_FROM = 0x7f800000 };
@@ -57,10 +65,7 @@ static void quantise_group(const rft__packing *p, const float *x, int rows, uint
     for (int t = 0; t < RFT__BLOCK / 4; t++) {
         dst[t * rows] = four_bytes(q + 4 * t);
     }
-    memcpy(dst + 8 * rows, &scale, sizeof scale);
-    const bool halves = p->step < RFT__BLOCK;
-    dst[9 * rows] = added(p, q, halves ? RFT__BLOCK / 2 : RFT__BLOCK, scale);
-    dst[10 * rows] = added(p, q + RFT__BLOCK / 2, halves ? RFT__BLOCK / 2 : 0, scale);
+    put_sums(p, q, scale, rows, dst);
 }
 
 static void quantise(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
@@ -75,6 +80,35 @@ static void quantise(const rft__packing *packing, const float *x, int64_t stride
                 from = padded;
             }
             quantise_group(packing, from, rows, to + r);
+        }
+    }
+}
+
+/* The same of codes that are given. */
+static void record_group(const rft__packing *p, const signed char *x, float scale, int rows, uint32_t *dst) {
+    int32_t q[RFT__BLOCK];
+    for (int i = 0; i < RFT__BLOCK; i++) {
+        q[i] = x[i];
+    }
+    for (int t = 0; t < RFT__BLOCK / 4; t++) {
+        memcpy(dst + t * rows, x + 4 * t, 4);
+    }
+    put_sums(p, q, scale, rows, dst);
+}
+
+static void record(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale, int64_t scale_stride,
+                   int rows, int64_t k, void *dst) {
+    uint32_t *to = dst;
+    for (int64_t at = 0; at < k; at += RFT__BLOCK, to += RFT__X8_WORDS * rows) {
+        const int64_t n = rft__min(RFT__BLOCK, k - at);
+        for (int r = 0; r < rows; r++) {
+            const signed char *from = x + r * stride + at;
+            signed char padded[RFT__BLOCK] = {0};
+            if (n < RFT__BLOCK) {
+                memcpy(padded, from, (size_t)n);
+                from = padded;
+            }
+            record_group(packing, from, scale[r * scale_stride + at / RFT__BLOCK], rows, to + r);
         }
     }
 }

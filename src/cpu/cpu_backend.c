@@ -23,6 +23,8 @@ static rft__isa_ops merged_ops(int level) {
         }
         ops.widen = own->widen != NULL ? own->widen : ops.widen;
         ops.quantise = own->quantise != NULL ? own->quantise : ops.quantise;
+        ops.record = own->record != NULL ? own->record : ops.record;
+        ops.x8 = own->x8 != NULL ? own->x8 : ops.x8;
         ops.epilogue = own->epilogue != NULL ? own->epilogue : ops.epilogue;
     }
     return ops;

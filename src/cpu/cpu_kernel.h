@@ -18,6 +18,7 @@
 #include "epilogue/epi_tile.h"
 #include "rooftile_analysis.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 enum { RFT__PANEL = RFT__EPI_SEGMENT, RFT__MAX_ROWS = RFT__EPI_MAX_ROWS, RFT__MAX_PANELS = RFT__EPI_MAX_SEGMENTS };
@@ -121,6 +122,26 @@ typedef void rft__widen_fn(const rft__packing *packing, const char *w, int64_t k
  * step of scales has 32 k or more the sum of all 32 and 0. */
 enum { RFT__X8_WORDS = 11 };
 typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst);
+/* The same of rows given in 8 bits, with a scale for each 32 k. */
+typedef void rft__record_fn(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale,
+                            int64_t scale_stride, int rows, int64_t k, void *dst);
+
+/* Activations in 8 bits, RFT_I8 or RFT_E4M3; n of one scale. */
+enum { RFT__X8_TYPES = 2 };
+static inline int rft__x8_index(rft_type type) { return type == RFT_I8 ? 0 : 1; }
+
+typedef void rft__narrow8_fn(const float *x, float by, int64_t n, void *q);
+typedef struct rft__x8_ops {
+    void (*widen)(rft_type type, const void *q, float scale, int64_t n, float *out); /* code * scale */
+    uint32_t (*largest)(const float *x, int64_t n);                                  /* |x|, as bits: a NaN's are above Inf's */
+    rft__narrow8_fn *multiply[RFT__X8_TYPES], *divide[RFT__X8_TYPES];                /* x * by and x / by, by rft__x8_index */
+    void (*groups[RFT__X8_TYPES])(const float *x, int64_t n, float *scale, void *q); /* n groups of 32 with scales of their own */
+} rft__x8_ops;
+
+/* Of a group, whose codes are x * (top / largest) where it is above 0, else 0. largest: |x|, maybe NaN. */
+static inline float rft__x8_scale(float largest, float top) {
+    return !(largest < (float)INFINITY) ? (float)NAN : largest < 0x1p-110f ? 0.0f : largest / top;
+}
 
 /* What one ISA level brings besides kernels; NULL entries fall to the level below. Indexed by rft_type. */
 typedef struct rft__isa_ops {
@@ -129,6 +150,8 @@ typedef struct rft__isa_ops {
     rft__decode_fn *decode[RFT_BF16 + 1];
     rft__widen_fn *widen;
     rft__quantise_fn *quantise;
+    rft__record_fn *record;
+    const rft__x8_ops *x8;
     rft__epi_tile_fn *epilogue;
 } rft__isa_ops;
 

@@ -3,7 +3,7 @@
  * codes8_avx2.c - panels of codes times x in 8 bits on AVX2; see cpu/codes8_body.h.
  *
  * vpmaddubsw adds two products of an unsigned and a signed byte in 16 bits with saturation. Bytes up to 127 cannot reach it
- * (2 * 127 * 127 < 2^15); others are split into nibbles, whose two sums meet in 32 bits: so no sum is ever cut.
+ * (2 * 127 * 128 < 2^15); others are split into nibbles, whose two sums meet in 32 bits: so no sum is ever cut.
  *
  *     4 rows x 1 panel: 8 sums; quads come from the stack
  */
@@ -49,4 +49,9 @@ CODES_FAMILY(rft__codes_i8_q8z_avx2, q8z, 2, 1, 4)
 
 void rft__quantise_avx2(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
     quantise(packing, x, stride, rows, k, dst);
+}
+
+void rft__record_avx2(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale,
+                      int64_t scale_stride, int rows, int64_t k, void *dst) {
+    record(packing, x, stride, scale, scale_stride, rows, k, dst);
 }

@@ -20,5 +20,7 @@ const rft__isa rft__isa_avx2 = {
      .decode = {[RFT_F16] = rft__decode_f16_avx2, [RFT_BF16] = rft__decode_bf16_avx2},
      .widen = rft__widen_avx2,
      .quantise = rft__quantise_avx2,
+     .record = rft__record_avx2,
+     .x8 = &rft__x8_avx2,
      .epilogue = rft__epi_tile_avx2},
 };

@@ -14,5 +14,8 @@ rft__decode_fn rft__decode_f16_avx2, rft__decode_bf16_avx2;
 /* Of codes_avx2.c and codes8_avx2.c. */
 rft__widen_fn rft__widen_avx2;
 rft__quantise_fn rft__quantise_avx2;
+rft__record_fn rft__record_avx2;
+
+extern const rft__x8_ops rft__x8_avx2; /* of x8_avx2.c */
 
 #endif

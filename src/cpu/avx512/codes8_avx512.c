@@ -36,3 +36,8 @@ CODES_FAMILY(rft__codes_i8_q8z_avx512, q8z, 4, 2, 16)
 void rft__quantise_avx512(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
     quantise(packing, x, stride, rows, k, dst);
 }
+
+void rft__record_avx512(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale,
+                        int64_t scale_stride, int rows, int64_t k, void *dst) {
+    record(packing, x, stride, scale, scale_stride, rows, k, dst);
+}

@@ -20,5 +20,7 @@ const rft__isa rft__isa_avx512 = {
      .decode = {[RFT_F16] = rft__decode_f16_avx512, [RFT_BF16] = rft__decode_bf16_avx512},
      .widen = rft__widen_avx512,
      .quantise = rft__quantise_avx512,
+     .record = rft__record_avx512,
+     .x8 = &rft__x8_avx512,
      .epilogue = rft__epi_tile_avx512},
 };

@@ -13,5 +13,8 @@ rft__decode_fn rft__decode_f16_avx512, rft__decode_bf16_avx512;
 /* Of codes_avx512.c and codes8_avx512.c. */
 rft__widen_fn rft__widen_avx512;
 rft__quantise_fn rft__quantise_avx512;
+rft__record_fn rft__record_avx512;
+
+extern const rft__x8_ops rft__x8_avx512; /* of x8_avx512.c */
 
 #endif
