@@ -87,7 +87,8 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
  * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. I8 allows
- * x to be rounded to 8 bits in groups of 32 k, for integer products with a low-bit W; see rft_plan_info.error_x. */
+ * x to be rounded to 8 bits in groups of 32 k, for integer products with a low-bit W; see rft_plan_info.error_x. An x of RFT_I8
+ * meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids it. */
 typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST
 } rft_compute;
@@ -112,8 +113,12 @@ typedef enum rft_epi_kind {
     RFT_EPI_ROW_SCALE = 13,  /* y *= operand[m]                                                     */
     RFT_EPI_COL_SCALE = 14,  /* y *= operand[n]                                                     */
     RFT_EPI_MASK = 15,       /* y = bit ? y : 0; operand is bits, bit m*ld + n, least significant bit of a byte first */
-    RFT_EPI_DROPOUT = 16     /* y = kept ? y / (1 - alpha) : 0; alpha = probability of dropping; operand is two uint64_t,
+    RFT_EPI_DROPOUT = 16,    /* y = kept ? y / (1 - alpha) : 0; alpha = probability of dropping; operand is two uint64_t,
                               * {seed, offset}: Philox4x32-10 with key = seed and counter = {offset, element/4} */
+    /* Last in the list of a plan whose y is RFT_I8 or RFT_E4M3, codes times a scale, rounded as rft_quantize rounds. */
+    RFT_EPI_QUANTIZE = 17,     /* the scale is given: operand[0], an f32 for all of y */
+    RFT_EPI_QUANTIZE_ROWS = 18 /* scales are found and written: f32 operand[m][ceil(columns / alpha)]; alpha: columns of
+                                * a scale, a multiple of 32, or 0: the row. Rows wait as f32 in the workspace to be complete */
 } rft_epi_kind;
 
 typedef struct rft_epi_op {
@@ -138,8 +143,9 @@ typedef struct rft_epi_op {
 #define RFT_WEIGHT_G_IDX 32u           /* src.g_idx says which group a k belongs to */
 #define RFT_W_DYNAMIC 1u               /* rft_linear_desc.flags: W is given unpacked at each run */
 #define RFT_BATCH_INVARIANT 2u         /* a row's bits depend on neither m, the other rows nor the thread count */
-#define RFT_X_SCALED 4u
+#define RFT_X_SCALED 4u                /* x of RFT_I8 or RFT_E4M3 has scales, args.x_scale: x = code * scale */
 #define RFT_ALPHA 8u                   /* rft_linear_desc.alpha counts; without it alpha is 1 */
+#define RFT_X_STATIC 16u               /* beside RFT_X_SCALED: one scale serves all of x */
 
 typedef enum rft_log_level {
     RFT_LOG_NONE = 0,
@@ -197,10 +203,10 @@ typedef struct rft_linear_desc {
     uint32_t struct_size;
     rft_type x, y;
     rft_weight_desc w;          /* the W that runs; RFT_W_DYNAMIC in flags: given unpacked at each run */
-    rft_order x_order;          /* RFT_K_CONTIGUOUS: X[m][k] */
+    rft_order x_order;          /* RFT_K_CONTIGUOUS: X[m][k]; x in 8 bits always is */
     int64_t m_min, m_max, batch, n_group;
     rft_compute compute;
-    int64_t x_group_k;          /* scales of a quantised x: 0 a row, else per this many k; see flags for static scales */
+    int64_t x_group_k;          /* of x in 8 bits: k of a scale, a multiple of 32; 0: one a row, or with RFT_X_STATIC for all */
     const rft_epi_op *epi;      /* copied; applied in order, in f32, before the one store of y */
     uint32_t n_epi, flags;      /* RFT_W_DYNAMIC, RFT_BATCH_INVARIANT, RFT_X_SCALED, ... */
     float alpha;                /* RFT_ALPHA in flags makes 0 mean 0 */
@@ -233,7 +239,7 @@ typedef struct rft_linear_args {
     uint32_t struct_size;
     uint32_t n_operand;
     int64_t m, ldx, ldy, x_batch_stride, y_batch_stride; /* 0: dense */
-    const void *x, *x_scale;
+    const void *x, *x_scale;        /* x_scale: dense f32 [batch][m][ceil(k / x_group_k)], or one number with RFT_X_STATIC */
     const rft_weight *weight;       /* or, with RFT_W_DYNAMIC, the next three */
     const void *w;
     int64_t ldw, w_batch_stride;    /* 0: as the plan's w says */
@@ -256,7 +262,10 @@ typedef struct rft_mlp_desc {
     rft_epi_kind activation;
     int64_t m_min, m_max;
     const rft_epi_op *epi;       /* behind the down projection */
-    uint32_t n_epi, flags;
+    uint32_t n_epi, flags;       /* RFT_BATCH_INVARIANT, RFT_X_SCALED, RFT_X_STATIC */
+    rft_compute compute;         /* of both products */
+    int64_t x_group_k;           /* as in rft_linear_desc */
+    int64_t hidden_group_k;      /* the same of hidden activations of RFT_I8 or RFT_E4M3, whose scales lie in the workspace */
 } rft_mlp_desc;
 
 typedef struct rft_mlp_args {
@@ -270,7 +279,25 @@ typedef struct rft_mlp_args {
     void *workspace;
     size_t workspace_bytes;
     void *stream;
+    const void *x_scale;         /* as in rft_linear_args */
 } rft_mlp_args;
+
+/* x[m][k] in 8 bits, for plans that share it: x = code * scale. A scale is found for each row, or for each group_k of its k:
+ *     scale = (largest |x|) / top        code = x * (top / largest |x|)        top = 127 for RFT_I8, 448 for RFT_E4M3
+ * in f32, codes to nearest even. Where the largest |x| is below 2^-110 scale and codes are 0; with a NaN or an Inf the scale is
+ * NaN and codes are 0. Or one scale is given: code = x / scale, to nearest even, saturated at -128 and 127, or at -448 and 448; a
+ * NaN is 0 in RFT_I8 and NaN in RFT_E4M3. q must not overlap x. */
+typedef struct rft_quantize_args {
+    uint32_t struct_size;
+    rft_type from, to;           /* f32, f16 or bf16; RFT_I8 or RFT_E4M3 */
+    int64_t m, k, ldx, ldq;      /* ld 0: k */
+    int64_t group_k;             /* k of a scale: a multiple of 32, or 0: one scale a row */
+    const void *x;
+    void *q;
+    float *scale;                /* written: dense [m][ceil(k / group_k)]; NULL where a scale is given */
+    const float *static_scale;   /* NULL, or one scale for all of x; group_k is 0 then */
+    void *stream;
+} rft_quantize_args;
 
 typedef struct rft_build_info {
     uint32_t struct_size;
@@ -298,6 +325,7 @@ RFT_DEFINE_INIT(rft_linear_args)
 RFT_DEFINE_INIT(rft_plan_info)
 RFT_DEFINE_INIT(rft_mlp_desc)
 RFT_DEFINE_INIT(rft_mlp_args)
+RFT_DEFINE_INIT(rft_quantize_args)
 RFT_DEFINE_INIT(rft_build_info)
 #undef RFT_DEFINE_INIT
 
@@ -349,6 +377,9 @@ RFT_API rft_status rft_linear_run(const rft_plan *plan, const rft_linear_args *a
  * and its own workspace; no y may overlap another's operands. */
 RFT_API rft_status rft_run_list(const rft_plan *const *plans, const rft_linear_args *args, uint32_t count,
                                 rft_error *err); /* [any] */
+
+/* Layers with the same input (q, k and v; gate and up) quantise it once, here, and take it with RFT_X_SCALED. CPU alone. */
+RFT_API rft_status rft_quantize(rft_ctx *ctx, const rft_quantize_args *args, rft_error *err); /* [any] */
 
 /* Two plans that share one workspace. The info's kernel is the up projection's. */
 RFT_API rft_status rft_mlp_create(rft_ctx *ctx, const rft_mlp_desc *desc, rft_mlp **out, rft_error *err); /* [any] */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mlp.c - down(act(x * gate_up)): two plans, the first one's epilogue is the activation, and one workspace.
- * Workspace: the hidden activations, then what the larger of the two plans needs; the plans run one after the other.
+ * Workspace: the hidden activations, the scales of such in 8 bits, then what the larger of the two plans needs; the plans run one
+ * after the other.
  */
 #include "api/api.h"
 #include "base/sized.h"
@@ -9,7 +10,7 @@
 struct rft_mlp {
     rft_plan *up, *down;
     rft_type hidden;
-    size_t hidden_bytes; /* for m_max rows, a multiple of the alignment */
+    size_t hidden_bytes, scale_bytes; /* for m_max rows, multiples of the alignment */
     size_t workspace;
 };
 
@@ -36,8 +37,17 @@ static rft_status check_desc(rft_mlp_desc *d, rft_error *err) {
     RFT_TRY(rft__weight_desc_nested(&d->up, "desc.up", err));
     RFT_TRY(rft__weight_desc_nested(&d->down, "desc.down", err));
     RFT_TRY(check_activation(d, err));
-    if (d->flags & ~RFT_BATCH_INVARIANT) {
-        RFT_FAIL(err, RFT_E_ARG, "desc.flags = 0x%x: an MLP knows RFT_BATCH_INVARIANT alone", d->flags);
+    if (d->flags & ~(RFT_BATCH_INVARIANT | RFT_X_SCALED | RFT_X_STATIC)) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.flags = 0x%x: an MLP knows RFT_BATCH_INVARIANT, RFT_X_SCALED and RFT_X_STATIC alone",
+                 d->flags);
+    }
+    if (d->hidden_group_k != 0 && !rft__type_is_8bit(d->hidden)) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.hidden_group_k = %lld, and hidden activations of %s have no scales",
+                 (long long)d->hidden_group_k, rft__type_name(d->hidden));
+    }
+    if (d->hidden_group_k < 0 || d->hidden_group_k % RFT__X_GRANULE != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.hidden_group_k = %lld is neither 0 nor a positive multiple of %d",
+                 (long long)d->hidden_group_k, RFT__X_GRANULE);
     }
     if (d->up.batch > 1 || d->down.batch > 1) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.up.batch = %lld, desc.down.batch = %lld: an MLP has one batch",
@@ -53,17 +63,23 @@ static rft_linear_desc layer(const rft_mlp_desc *d, const rft_weight_desc *w, rf
     l.w = *w;
     l.m_min = d->m_min;
     l.m_max = d->m_max;
-    l.flags = d->flags;
+    l.compute = d->compute;
+    l.flags = d->flags & RFT_BATCH_INVARIANT;
     return l;
 }
 
 static rft_status make_problems(const rft_mlp_desc *d, rft__problem *up, rft__problem *down, rft_error *err) {
-    const rft_epi_op act = {.kind = d->activation};
+    const bool scaled = rft__type_is_8bit(d->hidden);
+    const rft_epi_op tail[] = {{.kind = d->activation}, {.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = (float)d->hidden_group_k}};
     rft_linear_desc l = layer(d, &d->up, d->x, d->hidden);
-    l.epi = &act;
-    l.n_epi = 1;
+    l.epi = tail;
+    l.n_epi = scaled ? 2 : 1;
+    l.flags = d->flags;
+    l.x_group_k = d->x_group_k;
     RFT_TRY(rft__status_in("desc, up projection", rft__problem_make(up, &l, err), err));
     l = layer(d, &d->down, d->hidden, d->y);
+    l.flags |= scaled ? RFT_X_SCALED : 0;
+    l.x_group_k = d->hidden_group_k;
     l.epi = d->epi;
     l.n_epi = d->n_epi;
     RFT_TRY(rft__status_in("desc, down projection", rft__problem_make(down, &l, err), err));
@@ -91,8 +107,10 @@ static rft_status size_workspace(rft_mlp *mlp, rft_error *err) {
     const rft__problem *const down = &mlp->down->problem;
     const int64_t hidden = down->m_max * down->w.k * (int64_t)rft__type_size(mlp->hidden);
     const size_t plans = mlp->up->workspace > mlp->down->workspace ? mlp->up->workspace : mlp->down->workspace;
+    const int64_t scales = down->m_max * rft__problem_x_scales(down) * (int64_t)sizeof(float);
     mlp->hidden_bytes = (size_t)rft__round_up(hidden, RFT__STORAGE_ALIGN);
-    if (rft__add_size(mlp->hidden_bytes, plans, &mlp->workspace)) {
+    mlp->scale_bytes = (size_t)rft__round_up(scales, RFT__STORAGE_ALIGN);
+    if (rft__add_size(mlp->hidden_bytes + mlp->scale_bytes, plans, &mlp->workspace)) {
         RFT_FAIL(err, RFT_E_ARG, "desc.m_max = %lld: the workspace overflows", (long long)down->m_max);
     }
     return RFT_OK;
@@ -142,6 +160,7 @@ static void add_info(rft_plan_info *sum, const rft_plan_info *down) {
     sum->bound_seconds += down->bound_seconds;
     sum->error_c = down->error_c > sum->error_c ? down->error_c : sum->error_c;
     sum->error_eta = down->error_eta > sum->error_eta ? down->error_eta : sum->error_eta;
+    sum->error_x = down->error_x > sum->error_x ? down->error_x : sum->error_x;
     sum->threads = down->threads > sum->threads ? down->threads : sum->threads;
 }
 
@@ -167,15 +186,25 @@ static rft_linear_args common_args(const rft_mlp *mlp, const rft_mlp_args *a) {
     l.m = a->m;
     l.stream = a->stream;
     if (mlp->workspace > 0) {
-        l.workspace = (unsigned char *)a->workspace + mlp->hidden_bytes;
-        l.workspace_bytes = a->workspace_bytes - mlp->hidden_bytes;
+        const size_t used = mlp->hidden_bytes + mlp->scale_bytes;
+        l.workspace = (unsigned char *)a->workspace + used;
+        l.workspace_bytes = a->workspace_bytes - used;
     }
     return l;
 }
 
-static rft_status make_up(const rft_mlp *mlp, const rft_mlp_args *a, rft__call *call, rft_error *err) {
+/* Of hidden activations in 8 bits, else NULL. */
+static void *hidden_scales(const rft_mlp *mlp, const rft_mlp_args *a) {
+    return mlp->scale_bytes != 0 ? (unsigned char *)a->workspace + mlp->hidden_bytes : NULL;
+}
+
+/* scales: of hidden activations in 8 bits; lives as long as call. */
+static rft_status make_up(const rft_mlp *mlp, const rft_mlp_args *a, const rft_operand *scales, rft__call *call, rft_error *err) {
     rft_linear_args l = common_args(mlp, a);
     l.x = a->x;
+    l.x_scale = a->x_scale;
+    l.operand = scales;
+    l.n_operand = 1;
     l.ldx = a->ldx;
     l.weight = a->up;
     l.y = a->workspace;
@@ -185,6 +214,7 @@ static rft_status make_up(const rft_mlp *mlp, const rft_mlp_args *a, rft__call *
 static rft_status make_down(const rft_mlp *mlp, const rft_mlp_args *a, rft__call *call, rft_error *err) {
     rft_linear_args l = common_args(mlp, a);
     l.x = a->workspace;
+    l.x_scale = hidden_scales(mlp, a);
     l.weight = a->down;
     l.y = a->y;
     l.ldy = a->ldy;
@@ -201,7 +231,8 @@ rft_status rft_mlp_run(const rft_mlp *mlp, const rft_mlp_args *args, rft_error *
     RFT_TRY(rft__sized_read(&own, sizeof own, args, "args", err));
     RFT_TRY(rft__workspace_check(own.workspace, own.workspace_bytes, mlp->workspace, "MLP", err));
     rft__call up, down;
-    RFT_TRY(make_up(mlp, &own, &up, err));
+    const rft_operand scales = {.ptr = hidden_scales(mlp, &own)};
+    RFT_TRY(make_up(mlp, &own, &scales, &up, err));
     RFT_TRY(make_down(mlp, &own, &down, err));
     const rft_plan *plan = mlp->up;
     RFT_TRY(rft__call_run(&plan, &up, 1, err));

@@ -52,11 +52,12 @@ static rft_status check_pointer(const void *p, rft_type type, const char *name, 
 
 /* ---- what a plan here does not take ---- */
 
-static rft_status check_unused(const rft_linear_args *a, rft_error *err) {
+static rft_status check_unused(const rft__problem *p, const rft_linear_args *a, rft_error *err) {
+    const bool stray = a->x_scale != NULL && !rft__type_is_8bit(p->x);
     const char *const name = a->m_device != NULL       ? "m_device"
                              : a->group_offset != NULL ? "group_offset"
                              : a->row_index != NULL    ? "row_index"
-                             : a->x_scale != NULL      ? "x_scale"
+                             : stray                   ? "x_scale"
                                                        : NULL;
     if (name != NULL) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "args.%s is set, and the plan has no kernel that reads it; it must be NULL", name);
@@ -183,6 +184,9 @@ static rft_status check_data(const rft_plan *plan, const rft_linear_args *a, boo
     if (read) {
         RFT_TRY(check_pointer(a->x, p->x, "x", err));
     }
+    if (read && rft__type_is_8bit(p->x)) {
+        RFT_TRY(check_pointer(a->x_scale, RFT_F32, "x_scale", err));
+    }
     RFT_TRY(rft__workspace_check(a->workspace, a->workspace_bytes, plan->workspace, "plan", err));
     return rft__epi_check_operands(&p->epi, a->operand, a->n_operand, a->m, p->batch, err);
 }
@@ -198,7 +202,7 @@ rft_status rft__call_make(rft__call *call, const rft_plan *plan, const rft_linea
         RFT_FAIL(err, RFT_E_ARG, "args.m = %lld lies outside the plan's m_min..m_max = %lld..%lld", (long long)a->m,
                  (long long)p->m_min, (long long)p->m_max);
     }
-    RFT_TRY(check_unused(a, err));
+    RFT_TRY(check_unused(p, a, err));
     RFT_TRY(fill_x(p, a, err));
     RFT_TRY(fill_y(p, a, err));
     const bool read = p->alpha != 0.0f && p->w.k != 0;

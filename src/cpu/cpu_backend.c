@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "cpu/cpu_choice.h"
 #include "cpu/cpu_memory.h"
+#include "cpu/cpu_quantise.h"
 #include "cpu/cpuid.h"
 
 #include <stdio.h>
@@ -162,9 +163,9 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
     /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. */
-    const bool rounds_x = pick->kernel->x == RFT_I8;
-    info->error_c = (pick->kernel->gamma * k + (rounds_x ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
-    info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
+    const bool in_8_bits = pick->kernel->x == RFT_I8;
+    info->error_c = (pick->kernel->gamma * k + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    info->error_x = in_8_bits && c->p.x != RFT_I8 ? 1.0 / 254.0 : 0.0;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);
     info->threads = rft__grid_parts(&g);
 }
@@ -223,6 +224,7 @@ const rft__backend rft__backend_cpu = {
     .choice_fallback = cpu_choice_fallback,
     .choice_explain = rft__cpu_explain,
     .run = rft__cpu_run,
+    .quantize = rft__cpu_quantize,
     .kernel_count = rft__cpu_kernel_count,
     .kernel_get = rft__cpu_kernel_get,
 };

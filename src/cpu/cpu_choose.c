@@ -137,7 +137,7 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
     }
     const rft__packing packing = rft__packing_of(&p->w);
     const bool whole_numbers = packing.i8_exact || k->x != RFT_I8 || k->kind.bits != packing.bits;
-    if (k->form == RFT__FORM_CODES && p->compute == RFT_COMPUTE_I8 && k->kind.offset == RFT__OFFSET_NONE && !whole_numbers) {
+    if (k->form == RFT__FORM_CODES && k->kind.offset == RFT__OFFSET_NONE && !whole_numbers) {
         snprintf(c->reason, sizeof c->reason, "multiplies whole numbers of 8 bits; values of %s are none, so f32 multiplies them",
                  rft__format_name(p->w.elem));
     } else if (k->form != RFT__FORM_CODES && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
@@ -145,8 +145,11 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
     } else if (k->form == RFT__FORM_CODES && (k->kind.bits != packing.bits || k->kind.offset != packing.offset)) {
         c->other_codes = true;
         snprintf(c->reason, sizeof c->reason, "reads codes of another kind than those of %s", rft__format_name(p->w.elem));
-    } else if (k->x == RFT_I8 && p->compute != RFT_COMPUTE_I8) {
-        snprintf(c->reason, sizeof c->reason, "rounds x to 8 bits, which RFT_COMPUTE_I8 alone allows");
+    } else if (k->x == RFT_I8 && !rft__problem_takes_i8(p)) {
+        snprintf(c->reason, sizeof c->reason, p->x == RFT_I8 ? "multiplies in 8 bits; RFT_COMPUTE_F32 and others ask for floats"
+                                                             : "rounds x to 8 bits, which RFT_COMPUTE_I8 alone allows");
+    } else if (k->x == RFT_I8 && p->x == RFT_I8 && p->w.sorted) {
+        snprintf(c->reason, sizeof c->reason, "takes k by the groups of w (g_idx), which part those of x's scales; f32 multiplies them");
     } else if (k->x == RFT_I8 && packing.step < RFT__BLOCK / 2) {
         snprintf(c->reason, sizeof c->reason, "needs scales of 16 k or a multiple; group_k = %lld", (long long)p->w.group_k);
     }
@@ -349,14 +352,27 @@ static const char *source_text(rft__w_source s) {
     return text[s];
 }
 
+/* What 8-bit activations add to a run. */
+static void explain_8bit(const rft__problem *p, const rft__cpu_kernel *kernel, rft__text *text) {
+    if (rft__type_is_8bit(p->x)) {
+        rft__text_add(text, "; x of %s %s", rft__type_name(p->x),
+                      kernel->x != RFT_I8 ? "is widened to f32" : p->x == RFT_I8 ? "as given" : "is rounded again");
+    }
+    if (p->epi.quantize.kind == RFT_EPI_QUANTIZE_ROWS) {
+        rft__text_add(text, "; y waits as f32 for the scales of its rows");
+    }
+}
+
 void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
     const rft__cpu_pick *pick = rft__cpu_pick_at(choice, m);
     const rft__grid g = rft__cpu_grid(choice, pick, m);
     candidate list[MAX_CANDIDATES];
     const int n = list_candidates(choice->device, &choice->p, choice->forced ? pick->kernel->name : NULL, m, list);
-    rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)\n", pick->kernel->name,
+    rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)", pick->kernel->name,
                   source_text(pick->source), (long long)pick->kc, (long long)pick->mc, (long long)pick->nc * RFT__PANEL, g.m, g.n,
                   g.kk);
+    explain_8bit(&choice->p, pick->kernel, text);
+    rft__text_add(text, "\n");
     for (int i = 0; i < n; i++) {
         if (list[i].kernel == pick->kernel) {
             rft__text_add(text, "         cost %.2f cycles a k and 16 columns\n", list[i].cost);

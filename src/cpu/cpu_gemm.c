@@ -10,11 +10,13 @@
  *             strips of NR columns: panels of W from memory, widened or packed here where the kernel wants it, or W as it lies
  *               row tiles: the micro-kernel; after the last kc the epilogue and the one store of y
  *
+ * An epilogue that ends in quantize_rows leaves y as f32 in the workspace; one more pass finds the scales (cpu_quantise.c).
  * W is streamed once per mc rows. Where one pass covers K, sums never leave L1. Called by cpu_backend through rft__cpu_run.
  */
 #include "cpu/cpu_ahead.h"
 #include "cpu/cpu_choice.h"
 #include "cpu/cpu_in_place.h"
+#include "cpu/cpu_quantise.h"
 #include "cpu/cpu_rows.h"
 #include "cpu/cpu_workspace.h"
 #include "cpu/cpu_x.h"
@@ -34,6 +36,7 @@ typedef struct job {
     int64_t w_row, w_k, w_batch; /* strides of an unpacked W, elements */
     const char *w;
     rft__x_rows rows;        /* X of a tile kernel */
+    rft__y_rows y;
     int64_t panels;          /* of one batch */
     int64_t panel_stride;    /* of a packed W, bytes */
     char *workspace;
@@ -168,7 +171,7 @@ typedef struct block {
 
 static void finish_tile(const block *bl, float *acc, int rows, int panels, int64_t row, int64_t panel) {
     const rft__choice *c = bl->j->choice;
-    const rft_linear_args *args = bl->j->args;
+    const rft__y_rows *y = &bl->j->y;
     const rft__epi_tile tile = {.acc = acc,
                                 .rows = rows,
                                 .segments = panels,
@@ -177,10 +180,10 @@ static void finish_tile(const block *bl, float *acc, int rows, int panels, int64
                                 .panel = panel,
                                 .glu_interleaved = c->p.w.glu == RFT__GLU_INTERLEAVED,
                                 .epi = &c->p.epi,
-                                .operands = args->operand,
-                                .y = (char *)args->y + bl->b * args->y_batch_stride * (int64_t)rft__type_size(c->p.y),
-                                .ldy = args->ldy,
-                                .y_type = c->p.y};
+                                .operands = bl->j->args->operand,
+                                .y = (char *)y->p + bl->b * y->batch * (int64_t)rft__type_size(y->type),
+                                .ldy = y->row,
+                                .y_type = y->type};
     c->device->ops.epilogue(&tile);
 }
 
@@ -452,6 +455,7 @@ typedef enum phase {
     COPY_X, /* that all threads then read */
     MULTIPLY,
     REDUCE, /* the k parts */
+    QUANTISE, /* complete rows of y */
     PHASES
 } phase;
 
@@ -462,7 +466,7 @@ typedef struct job_list {
 } job_list;
 
 static bool has_phase(const job *j, phase p) {
-    return p == MULTIPLY || (p == COPY_X ? j->rows.copy != NULL : j->partial != NULL);
+    return p == MULTIPLY || (p == COPY_X ? j->rows.copy != NULL : p == REDUCE ? j->partial != NULL : j->y.quantise);
 }
 
 static void multiply_part(const job *j, int i) {
@@ -485,8 +489,10 @@ static void run_item(void *arg, int i) {
             rft__x_rows_copy(j->choice, j->args, &j->rows, i, parts);
         } else if (list->phase == MULTIPLY) {
             multiply_part(j, i);
-        } else {
+        } else if (list->phase == REDUCE) {
             reduce_part(j, i);
+        } else {
+            rft__y_rows_quantise(j->choice, j->args, &j->y, i, parts);
         }
     }
 }
@@ -533,9 +539,11 @@ static job make_job(const rft__run *run) {
         j.pack_w = pick->kernel->w == RFT_F32 ? ops->to_f32[p->w.elem] : ops->to_same[p->w.elem];
         j.decode = ops->decode[p->w.elem];
     }
-    j.rows = rft__x_rows_of(c, pick, args, behind + rft__partial_bytes(c, &j.grid, args->m));
+    char *const rows = behind + rft__partial_bytes(c, &j.grid, args->m);
+    j.rows = rft__x_rows_of(c, pick, args, rows);
+    j.y = rft__y_rows_of(c, args, rows + rft__x_rows_bytes(c, pick, args->m));
     j.x_in_place = args->m == 1 && j.x_source.k == 1 && pick->kernel->x == p->x && p->w.k % pick->kernel->kr == 0 &&
-                   !p->w.sorted;
+                   !j.x_source.scaled && !p->w.sorted;
     if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);
     }

@@ -47,6 +47,11 @@ int64_t rft__partial_bytes(const rft__choice *c, const rft__grid *g, int64_t m) 
     return g->kk == 1 ? 0 : aligned(g->kk * rft__partial_sums(c, m) * (int64_t)sizeof(float));
 }
 
+int64_t rft__y_rows_bytes(const rft__choice *c, int64_t m) {
+    const rft__epi *epi = &c->p.epi;
+    return epi->quantize.kind != RFT_EPI_QUANTIZE_ROWS ? 0 : aligned(c->p.batch * m * epi->n_out * (int64_t)sizeof(float));
+}
+
 /* Work too small to pay for a hand-off: about 2 us of one thread. */
 static bool is_tiny(const rft__choice *c, int64_t m) {
     const double products = (double)m * (double)c->p.w.n * (double)c->p.w.k * (double)c->p.batch;
@@ -65,7 +70,7 @@ rft__grid rft__cpu_grid(const rft__choice *c, const rft__cpu_pick *pick, int64_t
 static size_t workspace_at(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
     const rft__grid g = rft__cpu_grid(c, pick, m);
     return (size_t)(c->device->threads * rft__thread_bytes(c, pick, m) + rft__partial_bytes(c, &g, m) +
-                    rft__x_rows_bytes(c, pick, m));
+                    rft__x_rows_bytes(c, pick, m) + rft__y_rows_bytes(c, m));
 }
 
 size_t rft__cpu_workspace(const rft__choice *c) {

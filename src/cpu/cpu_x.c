@@ -4,24 +4,61 @@
  */
 #include "cpu/cpu_x.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { SCALES = RFT__CHUNK / RFT__BLOCK };
 
 rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args) {
     const rft__problem *p = &c->p;
     const rft__isa_ops *ops = &c->device->ops;
-    const bool by_k = p->x_order == RFT_K_CONTIGUOUS;
+    const bool scaled = rft__type_is_8bit(p->x), by_k = p->x_order == RFT_K_CONTIGUOUS;
+    const int64_t scales = rft__problem_x_scales(p);
     return (rft__x_source){.ops = ops,
                            .packing = c->low_bit ? &c->packing : NULL,
-                           .pack = kernel->x == RFT_BF16 ? ops->to_same[p->x] : ops->to_f32[p->x],
+                           .pack = kernel->x == RFT_BF16 ? ops->to_same[p->x] : ops->to_f32[scaled ? RFT_F32 : p->x],
+                           .type = p->x,
+                           .scaled = scaled,
                            .x = args->x,
                            .size = (int64_t)rft__type_size(p->x),
                            .row = by_k ? args->ldx : 1,
                            .k = by_k ? 1 : args->ldx,
                            .batch = args->x_batch_stride,
+                           .scale = args->x_scale,
+                           .group = p->x_group_k,
+                           .scale_row = scales,
+                           .scale_batch = scales * args->m,
                            .sorted = p->w.sorted ? args->weight : NULL};
 }
 
-/* Up to a chunk of k in the order of W, as they are. */
+/* ---- X in 8 bits ---- */
+
+/* Of that k. An infinite scale counts as NaN, so that sums of codes need not tell which of them met it. */
+static float scale_at(const rft__x_source *x, int64_t b, int64_t row, int64_t k) {
+    const float scale = x->group == 0 ? *x->scale : x->scale[b * x->scale_batch + row * x->scale_row + k / x->group];
+    return isfinite(scale) ? scale : NAN;
+}
+
+static void widen_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, float *out) {
+    const int64_t last = k0 + n;
+    for (int64_t k = k0, end; k < last; k = end) {
+        end = x->group == 0 ? last : rft__min((k / x->group + 1) * x->group, last);
+        x->ops->x8->widen(x->type, rft__x_at(x, b, row, k), scale_at(x, b, row, k), end - k, out + (k - k0));
+    }
+}
+
+static void given_chunk(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t n, char *dst) {
+    float scale[RFT__MAX_ROWS * SCALES];
+    for (int r = 0; r < rows; r++) {
+        for (int64_t k = 0; k < n; k += RFT__BLOCK) {
+            scale[r * SCALES + k / RFT__BLOCK] = scale_at(x, b, row0 + r, k0 + k);
+        }
+    }
+    x->ops->record(x->packing, (const signed char *)rft__x_at(x, b, row0, k0), x->row, scale, SCALES, rows, n, dst);
+}
+
+/* ---- X beside a W that is sorted: up to a chunk of k in the order of W ---- */
+
 static void gather(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, char *to) {
     const rft__matrix *w = &x->sorted->w;
     const int32_t *order = rft__cpu_order(w, x->sorted->data, w->batch == 1 ? 0 : b);
@@ -35,9 +72,25 @@ static void gather(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, i
     }
 }
 
+/* Each by its own scale, as neighbours here may be of different groups. */
+static void gather_scaled(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, float *out) {
+    const rft__matrix *w = &x->sorted->w;
+    const int32_t *order = rft__cpu_order(w, x->sorted->data, w->batch == 1 ? 0 : b);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = rft__cpu_order_at(order, k0 + i, w->k);
+        x->ops->x8->widen(x->type, rft__x_at(x, b, row, k), scale_at(x, b, row, k), 1, out + i);
+    }
+}
+
+/* ---- tiles, a chunk of k at a time ---- */
+
 void rft__x_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, void *dst) {
     char room[RFT__CHUNK * sizeof(float)];
-    if (x->sorted != NULL) {
+    if (x->scaled && x->sorted != NULL) {
+        gather_scaled(x, b, row, k0, n, dst);
+    } else if (x->scaled) {
+        widen_row(x, b, row, k0, n, dst);
+    } else if (x->sorted != NULL) {
         gather(x, b, row, k0, n, room);
         x->pack(room, n, 1, 1, 1, n, dst);
     } else {
@@ -45,15 +98,13 @@ void rft__x_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int6
     }
 }
 
-/* ---- tiles, a chunk of k at a time ---- */
-
 static void load_chunk(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t n, float *wide) {
     for (int r = 0; r < rows; r++) {
         rft__x_row(x, b, row0 + r, k0, n, wide + r * RFT__CHUNK);
     }
 }
 
-static void sorted_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
+static void row_by_row(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
     float wide[RFT__MAX_ROWS * RFT__CHUNK];
     for (int64_t at = 0; at < k; at += RFT__CHUNK) {
         const int64_t n = rft__min(RFT__CHUNK, k - at);
@@ -63,8 +114,8 @@ static void sorted_tile(const rft__x_source *x, int64_t b, int64_t row0, int row
 }
 
 void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
-    if (x->sorted != NULL) {
-        sorted_tile(x, b, row0, rows, k0, k, dst);
+    if (x->scaled || x->sorted != NULL) {
+        row_by_row(x, b, row0, rows, k0, k, dst);
     } else {
         x->pack(rft__x_at(x, b, row0, k0), x->row, x->k, rows, rows, k, dst);
     }
@@ -74,7 +125,12 @@ void rft__x_tile_8bit(const rft__x_source *x, int64_t b, int64_t row0, int rows,
     float wide[RFT__MAX_ROWS * RFT__CHUNK];
     for (int64_t at = 0; at < k; at += RFT__CHUNK) {
         const int64_t n = rft__min(RFT__CHUNK, k - at);
-        load_chunk(x, b, row0, rows, k0 + at, n, wide);
-        x->ops->quantise(x->packing, wide, RFT__CHUNK, rows, n, dst + rft__panel_bytes(RFT_I8, rows, at));
+        char *to = dst + rft__panel_bytes(RFT_I8, rows, at);
+        if (x->type == RFT_I8) {
+            given_chunk(x, b, row0, rows, k0 + at, n, to);
+        } else {
+            load_chunk(x, b, row0, rows, k0 + at, n, wide);
+            x->ops->quantise(x->packing, wide, RFT__CHUNK, rows, n, to);
+        }
     }
 }

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_x.h - parts of X in the type that a kernel multiplies: floats as they are or widened, and for kernels of codes X rounded to
- * 8 bits. Beside a W that is sorted the k of X come in W's order. Called by cpu_gemm.c.
+ * cpu_x.h - parts of X in the type that a kernel multiplies: floats as they are or widened, X in 8 bits widened by its scales,
+ * and for kernels of codes X in 8 bits, rounded or as given. Beside a W that is sorted the k of X come in W's order. Called by
+ * cpu_gemm.c.
+ * Invariant: a scale that is not finite makes all of its k NaN.
  */
 #ifndef RFT_CPU_CPU_X_H
 #define RFT_CPU_CPU_X_H
 
 #include "cpu/cpu_choice.h"
 
-/* X of one run. Strides in elements. */
+/* X of one run. Strides in elements, of scales in scales. */
 typedef struct rft__x_source {
     const rft__isa_ops *ops;
-    const rft__packing *packing; /* of a low-bit W */
-    rft__pack_fn *pack;          /* to the kernel's type */
+    const rft__packing *packing;    /* of a low-bit W */
+    rft__pack_fn *pack;             /* floats to the kernel's type; of an X in 8 bits f32 to f32 */
+    rft_type type;                  /* X's */
+    bool scaled;                    /* X is of 8 bits */
     const char *x;
-    int64_t size, row, k, batch; /* size: bytes of an element */
-    const rft_weight *sorted;    /* W, if its k are in an order of their own; else NULL */
+    int64_t size, row, k, batch;    /* size: bytes of an element */
+    const float *scale;
+    int64_t group;                  /* k of a scale; 0: one for all */
+    int64_t scale_row, scale_batch;
+    const rft_weight *sorted;       /* W, if its k are in an order of their own; else NULL */
 } rft__x_source;
 
 rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args);

@@ -360,6 +360,14 @@ static rft_status check_sizes(const rft__problem *p, rft_error *err) {
     return RFT_OK;
 }
 
+static rft_status check_types(const rft__problem *p, rft_error *err) {
+    if (rft__type_is_8bit(p->x) || rft__type_is_8bit(p->y)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.x = %s, desc.y = %s: activations in 8 bits have no kernel on a GPU",
+                 rft__type_name(p->x), rft__type_name(p->y));
+    }
+    return RFT_OK;
+}
+
 static void note_fallback(rft__cuda_choice *c) {
     const rft__cuda_row *const row = c->range[c->n_range - 1].pick.config.row;
     if (!c->forced && multiplies(&c->p) && row->family == &rft__cuda_gemm_simt && is_16(c->p.x) && is_16(c->p.w.elem) &&
@@ -370,6 +378,7 @@ static void note_fallback(rft__cuda_choice *c) {
 }
 
 static rft_status fill(rft__cuda_choice *c, const char *forced, rft_error *err) {
+    RFT_TRY(check_types(&c->p, err));
     RFT_TRY(check_sizes(&c->p, err));
     RFT_TRY(fill_ranges(c, forced, err));
     fill_any(c, forced);

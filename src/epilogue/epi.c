@@ -35,9 +35,11 @@ static const op_info *info_of(rft_epi_kind kind) {
     return i < sizeof infos / sizeof *infos && infos[i].name ? &infos[i] : NULL;
 }
 
+static bool quantizes(rft_epi_kind kind) { return kind == RFT_EPI_QUANTIZE || kind == RFT_EPI_QUANTIZE_ROWS; }
+
 const char *rft__epi_name(rft_epi_kind kind) {
     const op_info *info = info_of(kind);
-    return info ? info->name : NULL;
+    return info ? info->name : kind == RFT_EPI_QUANTIZE ? "quantize" : kind == RFT_EPI_QUANTIZE_ROWS ? "quantize_rows" : NULL;
 }
 
 rft__epi_access rft__epi_access_of(rft_epi_kind kind) {
@@ -122,6 +124,30 @@ static rft_status add_op(rft__epi *epi, const rft_epi_op *op, uint32_t i, rft_er
     return RFT_OK;
 }
 
+/* Not an op on f32 numbers but the way in which they are stored. */
+static rft_status set_quantize(rft__epi *epi, const rft_epi_op *op, uint32_t i, uint32_t count, rft_error *err) {
+    enum { MOST = 1 << 24 }; /* whole numbers that a float holds */
+    const char *const name = rft__epi_name(op->kind);
+    if (i + 1 != count) {
+        RFT_FAIL(err, RFT_E_ARG, "epi[%u] is %s, and epi[%u] follows; it must be the last of the list", i, name, i + 1);
+    }
+    if (op->type != 0 || op->operand >= RFT_MAX_OPERANDS) {
+        RFT_FAIL(err, RFT_E_ARG, "epi[%u].type is %d, .operand %u; the operand of %s is f32, written as type 0, and below %d", i,
+                 (int)op->type, op->operand, name, RFT_MAX_OPERANDS);
+    }
+    epi->quantize = (rft__epi_quantize){.kind = op->kind, .operand = op->operand};
+    epi->n_operand = op->operand >= epi->n_operand ? op->operand + 1 : epi->n_operand;
+    if (op->kind == RFT_EPI_QUANTIZE) {
+        return RFT_OK;
+    }
+    if (!(op->alpha >= 0 && op->alpha <= MOST) || (int64_t)op->alpha % 32 != 0 || op->alpha != (float)(int64_t)op->alpha) {
+        RFT_FAIL(err, RFT_E_ARG, "epi[%u].alpha is %g; the columns of a scale of %s must be a multiple of 32 up to 2^24, or 0", i,
+                 (double)op->alpha, name);
+    }
+    epi->quantize.group = (int64_t)op->alpha;
+    return RFT_OK;
+}
+
 static rft_status check_glu(const rft__epi *epi, int64_t n, bool glu, rft_error *err) {
     if (!glu && epi->glu_at >= 0) {
         RFT_FAIL(err, RFT_E_ARG,
@@ -151,12 +177,25 @@ rft_status rft__epi_make(rft__epi *epi, const rft_epi_op *ops, uint32_t count, i
         append(epi, (rft_epi_op){.kind = RFT_EPI_SCALE, .alpha = alpha});
     }
     for (uint32_t i = 0; i < count; i++) {
-        RFT_TRY(add_op(epi, &ops[i], i, err));
+        RFT_TRY(quantizes(ops[i].kind) ? set_quantize(epi, ops + i, i, count, err) : add_op(epi, ops + i, i, err));
     }
     RFT_TRY(check_glu(epi, n, glu, err));
     epi->n_in = n;
     epi->n_out = glu ? n / 2 : n;
+    if (epi->quantize.kind == RFT_EPI_QUANTIZE_ROWS) {
+        const int64_t row = rft__max(epi->n_out, 1);
+        epi->quantize.group = epi->quantize.group == 0 ? row : rft__min(epi->quantize.group, row);
+    }
     return RFT_OK;
+}
+
+int64_t rft__epi_row_scales(const rft__epi *epi) {
+    return epi->quantize.kind == RFT_EPI_QUANTIZE_ROWS ? rft__ceil_div(epi->n_out, epi->quantize.group) : 0;
+}
+
+int64_t rft__epi_row_scales_ld(const rft__epi *epi, const rft_operand *operands) {
+    const int64_t ld = operands[epi->quantize.operand].ld;
+    return ld != 0 ? ld : rft__epi_row_scales(epi);
 }
 
 /* ---- the operands of a run ---- */
@@ -241,6 +280,33 @@ static rft_status check_op_operand(const rft__epi *epi, int i, const rft_operand
     return check_extent(op, operand, columns, m, batch, err);
 }
 
+/* Scales are read, or written row after row and batch after batch. */
+static rft_status check_scales(const rft__epi *epi, const rft_operand *operands, int64_t m, int64_t batch, rft_error *err) {
+    const uint32_t index = epi->quantize.operand;
+    const rft_operand *const o = operands + index;
+    const char *const name = rft__epi_name(epi->quantize.kind);
+    const int64_t row = rft__epi_row_scales(epi), ld = rft__epi_row_scales_ld(epi, operands);
+    if (o->ptr == NULL || (uintptr_t)o->ptr % sizeof(float) != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u].ptr is %p; %s needs f32 scales there", index, o->ptr, name);
+    }
+    if (epi->quantize.kind == RFT_EPI_QUANTIZE) {
+        return RFT_OK;
+    }
+    if (ld < row || o->batch_stride < 0) {
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u].ld is %lld, .batch_stride %lld; %s writes rows of %lld scales", index,
+                 (long long)o->ld, (long long)o->batch_stride, name, (long long)row);
+    }
+    if (extent_overflows(m, row, ld, batch, o->batch_stride)) {
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u] spans more than 2^63 bytes (ld %lld, batch_stride %lld)", index, (long long)ld,
+                 (long long)o->batch_stride);
+    }
+    if (batch > 1 && o->batch_stride < (m - 1) * ld + row) {
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u].batch_stride is %lld; %s would write the scales of %lld batches over each other",
+                 index, (long long)o->batch_stride, name, (long long)batch);
+    }
+    return RFT_OK;
+}
+
 rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch,
                                    rft_error *err) {
     if (count < epi->n_operand) {
@@ -252,7 +318,7 @@ rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *opera
     for (int i = 0; i < epi->n_op && epi->n_operand > 0; i++) {
         RFT_TRY(check_op_operand(epi, i, operands, m, batch, err));
     }
-    return RFT_OK;
+    return epi->quantize.kind != 0 ? check_scales(epi, operands, m, batch, err) : RFT_OK;
 }
 
 /* ---- traffic and text ---- */
@@ -290,18 +356,23 @@ double rft__epi_bytes(const rft__epi *epi, int64_t m, int64_t batch) {
     for (int i = 0; i < epi->n_op; i++) {
         bytes += read_before(epi, i) ? 0 : operand_bytes(epi, i, m, batch);
     }
+    if (epi->quantize.kind != 0) {
+        const double scales = (double)m * (double)batch * (double)rft__epi_row_scales(epi);
+        bytes += (epi->quantize.kind == RFT_EPI_QUANTIZE ? 1 : scales) * sizeof(float);
+    }
     return bytes;
 }
 
 size_t rft__epi_text(const rft__epi *epi, char *buf, size_t cap) {
     size_t length = 0;
-    if (epi->n_op == 0) {
+    const int last = epi->quantize.kind != 0, n = epi->n_op + last;
+    if (n == 0) {
         return (size_t)snprintf(buf, cap, "none");
     }
-    for (int i = 0; i < epi->n_op; i++) {
+    for (int i = 0; i < n; i++) {
         const bool room = length < cap;
         length += (size_t)snprintf(room ? buf + length : NULL, room ? cap - length : 0, "%s%s", i ? ":" : "",
-                                   rft__epi_name(epi->op[i].kind));
+                                   rft__epi_name(i < epi->n_op ? epi->op[i].kind : epi->quantize.kind));
     }
     return length;
 }

@@ -23,9 +23,17 @@ typedef enum rft__epi_access {
     RFT__EPI_PAIR     /* no operand: the up column that belongs to a gate column */
 } rft__epi_access;
 
+/* How y becomes one of 8 bits when all ops are done. */
+typedef struct rft__epi_quantize {
+    rft_epi_kind kind;    /* QUANTIZE, QUANTIZE_ROWS; 0: y is none */
+    uint32_t operand;
+    int64_t group;        /* QUANTIZE_ROWS: columns of a scale, at least 1 */
+} rft__epi_quantize;
+
 typedef struct rft__epi {
     int n_op;
     rft_epi_op op[RFT_MAX_EPI + 1]; /* + 1: the plan's alpha; fields that an op does not use are 0 */
+    rft__epi_quantize quantize;
     uint32_t n_operand;   /* operands that a run must bring: 1 + the largest index named, or 0 */
     int glu_at;           /* index of the SWIGLU/GEGLU op, or -1 */
     int64_t n_in, n_out;  /* columns before and after that op */
@@ -42,6 +50,9 @@ rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *opera
 double rft__epi_bytes(const rft__epi *epi, int64_t m, int64_t batch);
 /* "bias:gelu_tanh:add" for logs, explain and JSON; "none" for an empty list. Length as snprintf. */
 size_t rft__epi_text(const rft__epi *epi, char *buf, size_t cap);
+/* Scales that QUANTIZE_ROWS writes for a row, and elements from one row's to the next's. */
+int64_t rft__epi_row_scales(const rft__epi *epi);
+int64_t rft__epi_row_scales_ld(const rft__epi *epi, const rft_operand *operands);
 const char *rft__epi_name(rft_epi_kind kind); /* "bias", ...; NULL for an unknown kind */
 rft__epi_access rft__epi_access_of(rft_epi_kind kind);
 bool rft__epi_is_glu(rft_epi_kind kind);

@@ -102,6 +102,9 @@ static bounded apply(const rft_epi_op *op, bounded in, bounded operand) {
 #include "epilogue/epi_ops.def"
 #undef RFT_EPI_OP
 #undef FN
+    case RFT_EPI_QUANTIZE: /* how y is stored, no op of the list */
+    case RFT_EPI_QUANTIZE_ROWS:
+        break;
     }
     const double propagated = av - fabs(value), tiny = RFT_EPI_TINY * (1 + ao);
     return (bounded){value, (propagated + rounding * RFT_UNIT_ROUNDOFF) * (1 + 0x1p-20) + (rounding > 0 ? tiny : 0)};

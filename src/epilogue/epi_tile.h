@@ -23,7 +23,7 @@ typedef struct rft__epi_tile {
     const rft_operand *operands;
     void *y;                  /* y of batch b: element (row, column) at row * ldy + column */
     int64_t ldy;
-    rft_type y_type;          /* f32, bf16 or f16 */
+    rft_type y_type;          /* f32, bf16, f16; i8 or e4m3 where the list ends in QUANTIZE */
 } rft__epi_tile;
 
 /* Applies the list and stores the tile's part of y, once; columns beyond n are not stored, operands beyond them not read. */

@@ -10,6 +10,7 @@
 #include "base/type.h"
 #include "epilogue/epi_math.h"
 #include "epilogue/epi_tile.h"
+#include "epilogue/narrow8.h"
 
 #include <string.h>
 #if defined(__F16C__)
@@ -111,6 +112,20 @@ static void narrow_f16(const float *restrict in, int width, void *y) {
     }
 }
 #endif
+
+static void narrow_i8(const float *restrict in, int width, void *y) {
+    signed char *restrict out = y;
+    for (int c = 0; c < width; c++) {
+        out[c] = rft__narrow_i8(in[c]);
+    }
+}
+
+static void narrow_e4m3(const float *restrict in, int width, void *y) {
+    unsigned char *restrict out = y;
+    for (int c = 0; c < width; c++) {
+        out[c] = rft__narrow_e4m3(in[c]);
+    }
+}
 
 /* ---- operands ---- */
 
@@ -337,6 +352,23 @@ static void store(const state *s, narrow_fn *narrow, size_t size) {
     }
 }
 
+static narrow_fn *narrow_to(rft_type type) {
+    return type == RFT_F32    ? narrow_f32
+           : type == RFT_BF16 ? narrow_bf16
+           : type == RFT_F16  ? narrow_f16
+           : type == RFT_I8   ? narrow_i8
+                              : narrow_e4m3;
+}
+
+/* Codes are y over its scale. */
+static void divide_by_scale(const state *s) {
+    const rft__epi_tile *t = s->tile;
+    const float scale = *(const float *)t->operands[t->epi->quantize.operand].ptr;
+    for (int i = 0; i < s->rows * s->segments * SEGMENT; i++) {
+        s->acc[i] /= scale;
+    }
+}
+
 void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
     state s;
     s.tile = tile;
@@ -355,7 +387,10 @@ void RFT_EPI_TILE_NAME(const rft__epi_tile *tile) {
         apply[op->kind](&s, v, op);
     }
     const rft_type type = tile->y_type;
-    store(&s, type == RFT_F32 ? narrow_f32 : type == RFT_BF16 ? narrow_bf16 : narrow_f16, rft__type_size(type));
+    if (rft__type_is_8bit(type)) {
+        divide_by_scale(&s);
+    }
+    store(&s, narrow_to(type), rft__type_size(type));
 }
 
 #undef SEGMENT

@@ -44,6 +44,7 @@ typedef struct verifier {
     float *x_block;
     int64_t *next;  /* of a W with g_idx, to sort k */
     int32_t *order; /* that they are in, or NULL */
+    bool not_finite[RFT__VERIFY_ROWS]; /* something of that row of x_block */
     int64_t b, n_block; /* the batch and the rows of the block that is compared now */
     const int64_t *block;
     rft__pool *pool;
@@ -59,7 +60,11 @@ static rft__stored stored_x(const rft__problem *p, const rft_linear_args *args) 
                          .type = p->x,
                          .stride = by_k ? args->ldx : 1,
                          .k_stride = by_k ? 1 : args->ldx,
-                         .batch_stride = args->x_batch_stride};
+                         .batch_stride = args->x_batch_stride,
+                         .scale = rft__type_is_8bit(p->x) ? args->x_scale : NULL,
+                         .k_scale = p->x_group_k,
+                         .scale_stride = rft__problem_x_scales(p),
+                         .scale_batch = rft__problem_x_scales(p) * args->m};
 }
 
 /* The descriptor says how w lies; where W is given at each run, that run's args do. */
@@ -239,6 +244,42 @@ static void record(rft_verify_result *r, rft__deviation d, const int64_t at[3], 
     merge(r, &one);
 }
 
+/* Columns first to last of the row of y that begins at `row` hold the largest code of their type. */
+static bool reaches_top(const verifier *v, int64_t row, int64_t first, int64_t last) {
+    bool reaches = false;
+    for (int64_t n = first; n < last && !reaches; n++) {
+        reaches = fabs(rft__stored_at(v->p->y, v->args->y, row + n)) >= rft__codes_top(v->p->y);
+    }
+    return reaches;
+}
+
+static bool may_be_nan(const verifier *v, int64_t row) {
+    int64_t i = 0;
+    while (v->block[i] != row) {
+        i++;
+    }
+    return v->not_finite[i];
+}
+
+/* y in 8 bits. look: at the whole group's codes too, once for some columns of it. */
+static rft__deviation compare_codes(const verifier *v, const int64_t at[3], bool look, double code, double value, double error) {
+    const rft__epi_quantize *q = &v->p->epi.quantize;
+    const rft_operand *o = v->args->operand + q->operand;
+    rft__codes_scale s = {.found = q->kind == RFT_EPI_QUANTIZE_ROWS, .reaches = true};
+    if (!s.found) {
+        s.scale = (double)*(const float *)o->ptr;
+        return rft__verify_compare_codes(v->p->y, &s, code, value, error);
+    }
+    const int64_t group = at[2] / q->group, row = at[0] * v->args->y_batch_stride + at[1] * v->args->ldy;
+    const int64_t scale = at[0] * o->batch_stride + at[1] * rft__epi_row_scales_ld(&v->p->epi, v->args->operand) + group;
+    s.scale = (double)((const float *)o->ptr)[scale];
+    if (look && s.scale > 0.0) {
+        s.reaches = reaches_top(v, row, group * q->group, rft__min((group + 1) * q->group, v->p->epi.n_out));
+    }
+    s.may_be_nan = isnan(s.scale) && may_be_nan(v, at[1]);
+    return rft__verify_compare_codes(v->p->y, &s, code, value, error);
+}
+
 static void compare_one(const verifier *v, rft_verify_result *result, const int64_t at[3], const rft__sums *const sums[2],
                         int64_t column) {
     const rft_linear_args *args = v->args;
@@ -249,7 +290,10 @@ static void compare_one(const verifier *v, rft_verify_result *result, const int6
     }
     rft__epi_reference(&v->p->epi, args->operand, at[0], at[1], at[2], v->p->w.glu == RFT__GLU_INTERLEAVED, value, error);
     const double y = rft__stored_at(v->p->y, args->y, at[0] * args->y_batch_stride + at[1] * args->ldy + at[2]);
-    record(result, rft__verify_compare(v->p->y, y, value[0], error[0]), at, y, value[0]);
+    record(result,
+           rft__type_is_8bit(v->p->y) ? compare_codes(v, at, column == 0, y, value[0], error[0])
+                                      : rft__verify_compare(v->p->y, y, value[0], error[0]),
+           at, y, value[0]);
 }
 
 static void compare_block(verifier *v, worker *w, const int64_t *columns, int64_t n_columns) {
@@ -274,6 +318,15 @@ static void compare_columns(void *arg, int i) {
     }
 }
 
+static void find_not_finite(verifier *v) {
+    for (int64_t i = 0; i < v->n_block; i++) {
+        v->not_finite[i] = false;
+        for (int64_t k = 0; k < v->p->w.k; k++) {
+            v->not_finite[i] = v->not_finite[i] || !isfinite(v->x_block[i * v->p->w.k + k]);
+        }
+    }
+}
+
 static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_rows) {
     v->b = b;
     v->block = rows;
@@ -286,6 +339,7 @@ static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_
         for (int64_t i = 0; v->rounds_x && i < n_rows; i++) {
             rft__verify_round_x(v->p->w.k, v->order, v->x_block + i * v->p->w.k);
         }
+        find_not_finite(v);
     }
     rft__verify_sample(v->p->epi.n_out, v->count_n, v->seed + (uint64_t)(b * v->args->m + rows[0]) + 1, v->columns, v->marks);
     rft__pool_run(v->pool, v->n_workers, compare_columns, v);

@@ -13,15 +13,30 @@ double rft__stored_at(rft_type type, const void *data, int64_t i) {
     if (type == RFT_F32) {
         return (double)((const float *)data)[i];
     }
+    if (type == RFT_I8) {
+        return (double)((const signed char *)data)[i];
+    }
+    if (type == RFT_E4M3) {
+        return (double)rft__e4m3_f32(((const unsigned char *)data)[i]);
+    }
     const unsigned half = ((const uint16_t *)data)[i];
     return (double)(type == RFT_BF16 ? rft__bf16_f32(half) : rft__f16_f32(half));
+}
+
+/* A scale that is not finite makes NaN of all its codes. */
+static float scale_at(const rft__stored *x, int64_t b, int64_t row, int64_t k) {
+    if (x->scale == NULL) {
+        return 1.0f;
+    }
+    const float scale = x->k_scale == 0 ? *x->scale : x->scale[b * x->scale_batch + row * x->scale_stride + k / x->k_scale];
+    return isfinite(scale) ? scale : NAN;
 }
 
 void rft__verify_decode_x(const rft__stored *x, int64_t b, const int64_t *rows, int64_t n, int64_t k, float *out) {
     for (int64_t i = 0; i < n; i++, out += k) {
         const int64_t row = b * x->batch_stride + rows[i] * x->stride;
         for (int64_t j = 0; j < k; j++) {
-            out[j] = (float)rft__stored_at(x->type, x->data, row + j * x->k_stride);
+            out[j] = (float)rft__stored_at(x->type, x->data, row + j * x->k_stride) * scale_at(x, b, rows[i], j);
         }
     }
 }

@@ -15,6 +15,8 @@ typedef struct rft__stored {
     const void *data;
     rft_type type;
     int64_t stride, k_stride, batch_stride;
+    const float *scale; /* NULL, or of an X in 8 bits: one for k_scale of a row's k, or with k_scale 0 one for all */
+    int64_t k_scale, scale_stride, scale_batch;
 } rft__stored;
 
 typedef struct rft__sums {
@@ -22,7 +24,7 @@ typedef struct rft__sums {
 } rft__sums;
 
 double rft__stored_at(rft_type type, const void *data, int64_t i);
-/* n rows of X, each k floats long. */
+/* n rows of X, each k floats long; code * scale is rounded to f32. */
 void rft__verify_decode_x(const rft__stored *x, int64_t b, const int64_t *rows, int64_t n, int64_t k, float *out);
 /* n columns of the product (rows of W) side by side: [k][RFT__VERIFY_COLUMNS], missing ones zero. */
 void rft__verify_decode_w(const rft__stored *w, int64_t b, const int64_t *columns, int64_t n, int64_t k, double *out);

@@ -82,6 +82,8 @@ typedef struct rft__backend {
     const char *(*choice_fallback)(const rft__choice *choice);
     void (*choice_explain)(const rft__choice *choice, int64_t m, rft__text *text);
     rft_status (*run)(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err);
+    /* Strides filled in, m and k not 0. NULL: it has no kernel for that. */
+    rft_status (*quantize)(rft__device *device, const rft_quantize_args *args, rft_error *err);
 
     uint32_t (*kernel_count)(void);
     rft_status (*kernel_get)(uint32_t i, rft_kernel_info *info); /* i < kernel_count() */

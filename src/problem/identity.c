@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { PROBLEM_FIELDS = 26, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
+enum { PROBLEM_FIELDS = 30, OP_FIELDS = 5, KEY_WORDS = PROBLEM_FIELDS + OP_FIELDS * (RFT_MAX_EPI + 1) };
 
 typedef struct key {
     int64_t word[KEY_WORDS];
@@ -58,6 +58,7 @@ static key make_key(const rft__problem *p) {
     put(&k, p->x);
     put(&k, p->y);
     put(&k, p->x_order);
+    put(&k, p->x_group_k);
     put(&k, p->m_min);
     put(&k, p->m_max);
     put(&k, p->batch);
@@ -65,6 +66,9 @@ static key make_key(const rft__problem *p) {
     put(&k, p->batch_invariant);
     put(&k, p->compute);
     put_float(&k, p->alpha);
+    put(&k, p->epi.quantize.kind);
+    put(&k, p->epi.quantize.operand);
+    put(&k, p->epi.quantize.group);
     for (int i = 0; i < p->epi.n_op; i++) {
         put_op(&k, &p->epi.op[i]);
     }
@@ -110,6 +114,11 @@ static void add_extras(rft__text *t, const rft__problem *p) {
         rft__text_add(t, " scale=%s/%lldx%lld%s%s%s", rft__type_name(p->w.scale), (long long)p->w.group_n,
                       (long long)p->w.group_k, p->w.zero != 0 ? " zero" : "", global[p->w.global],
                       p->w.sorted ? " g_idx" : "");
+    }
+    if (rft__type_is_8bit(p->x) && p->x_group_k == 0) {
+        rft__text_add(t, " x_scale=static");
+    } else if (rft__type_is_8bit(p->x)) {
+        rft__text_add(t, " x_scale=f32/%lld", (long long)p->x_group_k);
     }
     if (p->alpha == 0.0f) {
         rft__text_add(t, " alpha=0");

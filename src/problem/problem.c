@@ -202,14 +202,15 @@ rft_status rft__matrix_make(rft__matrix *w, const rft_weight_desc *d, const char
 
 /* ---- the whole layer ---- */
 
-static rft_status check_float(rft_type type, const char *which, rft_error *err) {
-    if (rft__type_is_float(type)) {
+static rft_status check_activations(rft_type type, const char *which, rft_error *err) {
+    if (rft__type_is_float(type) || rft__type_is_8bit(type)) {
         return RFT_OK;
     }
     if (rft__type_name(type)[0] == '?') {
         RFT_FAIL(err, RFT_E_ARG, "%s = %d is not an rft_type", which, (int)type);
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %s: activations here are f32, bf16 or f16", which, rft__type_name(type));
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %s: activations here are f32, bf16, f16, i8 or e4m3", which,
+             rft__type_name(type));
 }
 
 static rft_status check_rows(const rft_linear_desc *d, rft_error *err) {
@@ -225,8 +226,37 @@ static rft_status check_rows(const rft_linear_desc *d, rft_error *err) {
     return RFT_OK;
 }
 
+static rft_status check_x_groups(const rft_linear_desc *d, rft_error *err) {
+    if (d->x_order != RFT_K_CONTIGUOUS) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.x_order = %d: x of type %s must be K-contiguous", (int)d->x_order,
+                 rft__type_name(d->x));
+    }
+    if (d->x_group_k % RFT__X_GRANULE != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld is no multiple of %d", (long long)d->x_group_k, RFT__X_GRANULE);
+    }
+    if ((d->flags & RFT_X_STATIC) && d->x_group_k != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld, and RFT_X_STATIC gives all of x one scale; it must be 0",
+                 (long long)d->x_group_k);
+    }
+    return RFT_OK;
+}
+
+/* x has scales where, and only where, it is of 8 bits. */
+static rft_status check_x_scales(const rft_linear_desc *d, rft_error *err) {
+    const bool scaled = (d->flags & RFT_X_SCALED) != 0;
+    if (scaled != rft__type_is_8bit(d->x)) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x = %s %s RFT_X_SCALED in desc.flags: i8 and e4m3 have scales, others none",
+                 rft__type_name(d->x), scaled ? "beside" : "without");
+    }
+    if (!scaled && (d->x_group_k != 0 || (d->flags & RFT_X_STATIC))) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld, RFT_X_STATIC %s: x of type %s has no scales", (long long)d->x_group_k,
+                 d->flags & RFT_X_STATIC ? "set" : "clear", rft__type_name(d->x));
+    }
+    return scaled ? check_x_groups(d, err) : RFT_OK;
+}
+
 static rft_status check_features(const rft_linear_desc *d, rft_error *err) {
-    const uint32_t known = RFT_W_DYNAMIC | RFT_BATCH_INVARIANT | RFT_X_SCALED | RFT_ALPHA;
+    const uint32_t known = RFT_W_DYNAMIC | RFT_BATCH_INVARIANT | RFT_X_SCALED | RFT_ALPHA | RFT_X_STATIC;
     if (d->flags & ~known) {
         RFT_FAIL(err, RFT_E_ARG, "desc.flags = 0x%x has bits that mean nothing for a layer", d->flags);
     }
@@ -237,10 +267,7 @@ static rft_status check_features(const rft_linear_desc *d, rft_error *err) {
     if (d->n_group != 0) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.n_group = %lld: grouped products have no kernel here", (long long)d->n_group);
     }
-    if (d->x_group_k != 0 || (d->flags & RFT_X_SCALED)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "desc.x_group_k = %lld, RFT_X_SCALED %s: x of type %s has no scales",
-                 (long long)d->x_group_k, d->flags & RFT_X_SCALED ? "set" : "clear", rft__type_name(d->x));
-    }
+    RFT_TRY(check_x_scales(d, err));
     if (!(d->flags & RFT_ALPHA) && d->alpha != 0.0f && d->alpha != 1.0f) {
         RFT_FAIL(err, RFT_E_ARG, "desc.alpha = %g does not count without RFT_ALPHA in desc.flags", (double)d->alpha);
     }
@@ -248,8 +275,8 @@ static rft_status check_features(const rft_linear_desc *d, rft_error *err) {
 }
 
 static rft_status check_enums(const rft_linear_desc *d, rft_error *err) {
-    RFT_TRY(check_float(d->x, "desc.x", err));
-    RFT_TRY(check_float(d->y, "desc.y", err));
+    RFT_TRY(check_activations(d->x, "desc.x", err));
+    RFT_TRY(check_activations(d->y, "desc.y", err));
     if (d->x_order != RFT_K_CONTIGUOUS && d->x_order != RFT_MN_CONTIGUOUS) {
         RFT_FAIL(err, RFT_E_ARG, "desc.x_order = %d is not an rft_order", (int)d->x_order);
     }
@@ -279,6 +306,32 @@ static rft_status check_extent(const rft__problem *p, rft_error *err) {
     return RFT_OK;
 }
 
+/* k of a scale in rft__problem. */
+static int64_t x_group(const rft_linear_desc *d) {
+    const int64_t row = rft__max(d->w.k, 1);
+    return !(d->flags & RFT_X_SCALED) || (d->flags & RFT_X_STATIC) ? 0 : d->x_group_k == 0 ? row : rft__min(d->x_group_k, row);
+}
+
+int64_t rft__problem_x_scales(const rft__problem *p) { return p->x_group_k == 0 ? 0 : rft__ceil_div(p->w.k, p->x_group_k); }
+
+bool rft__problem_takes_i8(const rft__problem *p) {
+    return p->compute == RFT_COMPUTE_I8 || (p->x == RFT_I8 && p->compute == RFT_COMPUTE_AUTO);
+}
+
+/* The epilogue of a y in 8 bits ends in how its scale is found. */
+static rft_status check_y(const rft__problem *p, rft_error *err) {
+    const rft_epi_kind kind = p->epi.quantize.kind;
+    if (rft__type_is_8bit(p->y) && kind == 0) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.y = %s needs a scale: desc.epi must end in RFT_EPI_QUANTIZE or RFT_EPI_QUANTIZE_ROWS",
+                 rft__type_name(p->y));
+    }
+    if (!rft__type_is_8bit(p->y) && kind != 0) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.y = %s has no scale, and desc.epi ends in %s; y must be i8 or e4m3", rft__type_name(p->y),
+                 rft__epi_name(kind));
+    }
+    return RFT_OK;
+}
+
 rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_error *err) {
     RFT_TRY(check_rows(d, err));
     RFT_TRY(check_enums(d, err));
@@ -286,6 +339,7 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_erro
     *p = (rft__problem){.x = d->x,
                         .y = d->y,
                         .x_order = d->x_order,
+                        .x_group_k = x_group(d),
                         .m_min = d->m_min,
                         .m_max = d->m_max,
                         .alpha = d->flags & RFT_ALPHA ? d->alpha : 1.0f,
@@ -308,7 +362,9 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *d, rft_erro
                  (long long)p->batch, (long long)p->w.batch);
     }
     RFT_TRY(check_extent(p, err));
-    return rft__epi_make(&p->epi, d->epi, d->n_epi, p->w.n, p->w.glu != RFT__GLU_NONE, p->alpha == 0.0f ? 1.0f : p->alpha, err);
+    const float alpha = p->alpha == 0.0f ? 1.0f : p->alpha;
+    RFT_TRY(rft__epi_make(&p->epi, d->epi, d->n_epi, p->w.n, p->w.glu != RFT__GLU_NONE, alpha, err));
+    return check_y(p, err);
 }
 
 rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_error *err) {

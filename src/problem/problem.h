@@ -35,10 +35,14 @@ double rft__matrix_bytes(const rft__matrix *w);
 /* Whether W is of codes with scales (format/quant.h), not of floats. */
 bool rft__matrix_is_low_bit(const rft__matrix *w);
 
+/* k of a scale of activations in 8 bits: a multiple of this, or all. */
+enum { RFT__X_GRANULE = 32 };
+
 typedef struct rft__problem {
     rft__matrix w;
     rft_type x, y;
     rft_order x_order;
+    int64_t x_group_k;         /* of an x in 8 bits: k of one of a row's scales; 0: one scale for all of x. Else 0 */
     int64_t m_min, m_max, batch; /* w.batch is batch, or 1: one W for every batch */
     float alpha;               /* as given; alpha = 0 reads neither X nor W */
     bool w_dynamic, batch_invariant;
@@ -52,6 +56,10 @@ rft_status rft__problem_make(rft__problem *p, const rft_linear_desc *desc, rft_e
 rft_status rft__problem_read(rft__problem *p, const rft_linear_desc *desc, rft_error *err);
 /* A weight descriptor inside another struct: its size must be one that fits there. name: the argument's. */
 rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_error *err);
+/* Scales of a row of an x in 8 bits. */
+int64_t rft__problem_x_scales(const rft__problem *p);
+/* x rounded to 8 bits, or given so, may meet the codes of a low-bit W in integers. */
+bool rft__problem_takes_i8(const rft__problem *p);
 /* Equal problems have equal hashes; the text is one line for logs:
  * "m=1..16 n=4096 k=4096 x=bf16 w=bf16 y=f32 layout=nt epi=bias:gelu". */
 uint64_t rft__problem_hash(const rft__problem *p);

@@ -42,7 +42,8 @@ double rft__peak_at(const rft_machine *mach, const rft__problem *p, uint32_t thr
     if (p->compute == RFT_COMPUTE_F32) {
         return best;
     }
-    if (p->compute == RFT_COMPUTE_I8) { /* where no profile tells: vpdpbusd multiplies four bytes for each float of an FMA */
+    if (rft__problem_takes_i8(p) && rft__matrix_is_low_bit(&p->w)) {
+        /* Where no profile tells: vpdpbusd multiplies four bytes for each float of an FMA. */
         const double measured = rft__peak_of_type(mach, "i8", threads);
         return measured > 0.0 ? fmax(best, measured) : 4.0 * best;
     }

@@ -18,7 +18,7 @@ void rft__work(const rft__problem *p, int64_t m, rft_work *work) {
                        .operand_bytes = rft__epi_bytes(&p->epi, m, p->batch)};
     if (multiplies(p, m)) {
         work->flops = 2.0 * rows * (double)p->w.n * (double)p->w.k;
-        work->x_bytes = rows * (double)p->w.k * (double)rft__type_size(p->x);
+        work->x_bytes = rows * ((double)p->w.k * (double)rft__type_size(p->x) + 4.0 * (double)rft__problem_x_scales(p));
         work->w_bytes = rft__matrix_bytes(&p->w);
     }
     work->bytes = work->x_bytes + work->w_bytes + work->y_bytes + work->operand_bytes;

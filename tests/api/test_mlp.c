@@ -158,8 +158,12 @@ static void test_bad_descriptors(void **state) {
     BAD_DESC(RFT_E_ARG, "desc, up projection: desc.w: n = -36", up.n = -2 * HIDDEN);
     BAD_DESC(RFT_E_ARG, "desc, down projection", m_max = (bad.down.n = INT64_MAX, M));
     BAD_DESC(RFT_E_ARG, "desc.m_max = 0", m_max = 0);
-    BAD_DESC(RFT_E_UNSUPPORTED, "e4m3", hidden = RFT_E4M3);
+    BAD_DESC(RFT_E_UNSUPPORTED, "e5m2", hidden = RFT_E5M2);
     BAD_DESC(RFT_E_ARG, "desc.flags = 0x1", flags = RFT_W_DYNAMIC);
+    BAD_DESC(RFT_E_ARG, "desc.x = f32 beside RFT_X_SCALED", flags = RFT_X_SCALED);
+    BAD_DESC(RFT_E_ARG, "desc.hidden_group_k = 32, and hidden activations of f32", hidden_group_k = 32);
+    BAD_DESC(RFT_E_ARG, "desc.hidden_group_k = 33", hidden_group_k = (bad.hidden = RFT_I8, 33));
+    BAD_DESC(RFT_E_UNSUPPORTED, "desc.compute = RFT_COMPUTE_I8", compute = RFT_COMPUTE_I8);
     BAD_DESC(RFT_E_UNSUPPORTED, "desc.up.batch = 2", up.batch = 2);
 }
 

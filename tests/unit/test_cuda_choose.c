@@ -181,6 +181,21 @@ static void sizes_beyond_int_are_refused(void **state) {
     assert_null(c);
 }
 
+static void activations_in_8_bits_are_refused(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_I8, RFT_BF16, 64, 64, 8);
+    rft__problem p;
+    rft_error err;
+    rft__choice *c = NULL;
+    desc.y = RFT_F32;
+    desc.flags |= RFT_X_SCALED;
+    assert_int_equal(rft__problem_make(&p, &desc, &err), RFT_OK);
+    assert_int_equal(rft__cuda_choose((rft__device *)(void *)&d, &p, NULL, &c, &err), RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "desc.x = i8, desc.y = f32: activations in 8 bits have no kernel on a GPU"));
+    assert_null(c);
+}
+
 static void names_are_unique(void **state) {
     (void)state;
     for (int i = 0; i < rft__cuda_row_count; i++) {
@@ -233,7 +248,7 @@ int main(void) {
         cmocka_unit_test(compute_decides),             cmocka_unit_test(nothing_to_multiply),
         cmocka_unit_test(batch_invariance_takes_one_config), cmocka_unit_test(awkward_operands_have_a_kernel),
         cmocka_unit_test(explanations_name_every_row), cmocka_unit_test(sizes_beyond_int_are_refused),
-        cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(activations_in_8_bits_are_refused), cmocka_unit_test(names_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

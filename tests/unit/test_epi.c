@@ -31,6 +31,13 @@ static const refusal refusals[] = {
     {{BIAS, {.kind = (rft_epi_kind)99}}, 2, 8, false, "epi[1].kind is 99"},
     {{{.kind = (rft_epi_kind)-1}}, 1, 8, false, "epi[0].kind is -1"},
     {{BIAS}, RFT_MAX_EPI + 1, 8, false, "n_epi is 17"},
+    {{{.kind = RFT_EPI_QUANTIZE}, BIAS}, 2, 8, false, "epi[0] is quantize, and epi[1] follows"},
+    {{{.kind = RFT_EPI_QUANTIZE, .type = RFT_F32}}, 1, 8, false, "epi[0].type is 1"},
+    {{{.kind = RFT_EPI_QUANTIZE_ROWS, .operand = 16}}, 1, 8, false, ".operand 16"},
+    {{{.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = 40}}, 1, 8, false, "epi[0].alpha is 40"},
+    {{{.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = -32}}, 1, 8, false, "epi[0].alpha is -32"},
+    {{{.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = 32.5f}}, 1, 8, false, "epi[0].alpha is 32.5"},
+    {{{.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = (float)NAN}}, 1, 8, false, "epi[0].alpha is "},
     {{{.kind = RFT_EPI_BIAS}}, 1, 8, false, "epi[0].type is 0; the operand of bias"},
     {{{.kind = RFT_EPI_MUL, .type = RFT_I8}}, 1, 8, false, "epi[0].type is 6; the operand of mul"},
     {{{.kind = RFT_EPI_RELU, .type = RFT_F32}}, 1, 8, false, "relu has no typed operand"},
@@ -124,8 +131,13 @@ static void text_and_names(void **state) {
     assert_int_equal(rft__epi_text(&epi, buf, sizeof buf), 4);
     assert_string_equal(buf, "none");
     assert_null(rft__epi_name((rft_epi_kind)0));
-    assert_null(rft__epi_name((rft_epi_kind)(RFT_EPI_DROPOUT + 1)));
+    assert_null(rft__epi_name((rft_epi_kind)(RFT_EPI_QUANTIZE_ROWS + 1)));
     assert_string_equal(rft__epi_name(RFT_EPI_DROPOUT), "dropout");
+    const rft_epi_op last[] = {BIAS, {.kind = RFT_EPI_QUANTIZE, .operand = 3}};
+    assert_int_equal(rft__epi_make(&epi, last, 2, 4, false, 1.0f, NULL), RFT_OK);
+    assert_int_equal(rft__epi_text(&epi, buf, sizeof buf), 13);
+    assert_string_equal(buf, "bias:quantize");
+    assert_int_equal(epi.n_operand, 4);
 }
 
 /* ---- operands ---- */
@@ -154,6 +166,11 @@ static const bad_operand bad_operands[] = {
     {{.kind = RFT_EPI_MUL, .type = RFT_F32}, {data, HUGE_STRIDE, 0}, 100, 1, "more than 2^63 bytes"},
     {{.kind = RFT_EPI_MUL, .type = RFT_F32}, {data, 10, HUGE_STRIDE}, 4, 100, "more than 2^63 bytes"},
     {BIAS, {data, 0, -1}, 4, 2, "batch_stride is -1"},
+    {{.kind = RFT_EPI_QUANTIZE}, {NULL, 0, 0}, 4, 1, "quantize needs f32 scales there"},
+    {{.kind = RFT_EPI_QUANTIZE_ROWS}, {(char *)data + 2, 0, 0}, 4, 1, "quantize_rows needs f32 scales there"},
+    {{.kind = RFT_EPI_QUANTIZE_ROWS}, {data, -1, 0}, 4, 1, "operand[0].ld is -1"},
+    {{.kind = RFT_EPI_QUANTIZE_ROWS}, {data, 1, 3}, 4, 2, "scales of 2 batches over each other"},
+    {{.kind = RFT_EPI_QUANTIZE_ROWS}, {data, HUGE_STRIDE, 0}, 100, 1, "more than 2^63 bytes"},
 };
 
 static void bad_operands_are_refused(void **state) {

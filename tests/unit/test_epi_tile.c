@@ -302,7 +302,7 @@ static void for_shapes(scene *s, rft_type operand_type) {
 static void every_op_alone(void **state) {
     (void)state;
     fill_products(6.0f);
-    for (int kind = 1; rft__epi_name((rft_epi_kind)kind) != NULL; kind++) {
+    for (int kind = 1; kind < RFT_EPI_QUANTIZE; kind++) {
         for (int type = 0; type < 3; type++) {
             scene s = {.op = {op_of((rft_epi_kind)kind, types[type], 0)}, .n_op = 1, .m = 17, .batch = 2};
             s.glu = rft__epi_is_glu((rft_epi_kind)kind);

@@ -115,8 +115,8 @@ static void test_refusals(void **state) {
     REFUSED(RFT_E_ARG, "desc.batch = -2", batch = -2);
     REFUSED(RFT_E_ARG, "desc.x = 999", x = (rft_type)999);
     REFUSED(RFT_E_ARG, "desc.y = 0", y = (rft_type)0);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.x = e4m3", x = RFT_E4M3);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.y = i8", y = RFT_I8);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.x = e5m2", x = RFT_E5M2);
+    REFUSED(RFT_E_UNSUPPORTED, "desc.y = u8", y = RFT_U8);
     REFUSED(RFT_E_ARG, "desc.x_order = 7", x_order = (rft_order)7);
     REFUSED(RFT_E_ARG, "desc.compute = 99", compute = (rft_compute)99);
     REFUSED(RFT_E_ARG, "desc.compute = -1", compute = (rft_compute)-1);
@@ -124,12 +124,45 @@ static void test_refusals(void **state) {
     REFUSED(RFT_E_UNSUPPORTED, "desc.compute = 5", compute = RFT_COMPUTE_FP8);
     REFUSED(RFT_E_UNSUPPORTED, "desc.n_group = 8", n_group = 8);
     REFUSED(RFT_E_ARG, "desc.n_group = -8", n_group = -8);
-    REFUSED(RFT_E_UNSUPPORTED, "desc.x_group_k = 128", x_group_k = 128);
-    REFUSED(RFT_E_UNSUPPORTED, "RFT_X_SCALED set", flags = RFT_X_SCALED);
+    REFUSED(RFT_E_ARG, "desc.x_group_k = 128", x_group_k = 128);
+    REFUSED(RFT_E_ARG, "beside RFT_X_SCALED", flags = RFT_X_SCALED);
+    REFUSED(RFT_E_ARG, "RFT_X_STATIC set", flags = RFT_X_STATIC);
     REFUSED(RFT_E_ARG, "desc.flags = 0x80000000", flags = 1u << 31);
     REFUSED(RFT_E_ARG, "desc.epi is NULL", n_epi = 1);
     REFUSED(RFT_E_ARG, "overflow", m_max = INT64_MAX);
     REFUSED(RFT_E_ARG, "overflow", m_max = INT64_MAX / 4096);
+}
+
+/* Activations in 8 bits have scales, others none. */
+static void test_8bit_refusals(void **state) {
+    (void)state;
+    rft_linear_desc good = layer();
+    const rft_epi_op ops[] = {{.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = 64}};
+    good.x = RFT_I8;
+    good.y = RFT_E4M3;
+    good.flags = RFT_X_SCALED;
+    good.x_group_k = 96;
+    good.epi = ops;
+    good.n_epi = 1;
+    rft__problem p;
+    assert_int_equal(rft__problem_make(&p, &good, NULL), RFT_OK);
+    assert_int_equal(p.x_group_k, 96);
+    good.x_group_k = 0;
+    assert_int_equal(rft__problem_make(&p, &good, NULL), RFT_OK);
+    assert_int_equal(rft__problem_x_scales(&p), 1);
+#define REFUSED_8BIT(status, part, change)                                                                                       \
+    do {                                                                                                                         \
+        rft_linear_desc bad = good;                                                                                              \
+        bad.change;                                                                                                              \
+        refused(&bad, (status), (part), __LINE__);                                                                               \
+    } while (0)
+    REFUSED_8BIT(RFT_E_ARG, "desc.x = i8 without RFT_X_SCALED", flags = 0);
+    REFUSED_8BIT(RFT_E_ARG, "desc.x_group_k = 48 is no multiple of 32", x_group_k = 48);
+    REFUSED_8BIT(RFT_E_ARG, "desc.x_group_k = -32", x_group_k = -32);
+    REFUSED_8BIT(RFT_E_ARG, "desc.x_group_k = 32, and RFT_X_STATIC", flags = (bad.x_group_k = 32, RFT_X_SCALED | RFT_X_STATIC));
+    REFUSED_8BIT(RFT_E_UNSUPPORTED, "desc.x_order = 1", x_order = RFT_MN_CONTIGUOUS);
+    REFUSED_8BIT(RFT_E_ARG, "desc.y = e4m3 needs a scale", n_epi = 0);
+    REFUSED_8BIT(RFT_E_ARG, "desc.y = bf16 has no scale, and desc.epi ends in quantize_rows", y = RFT_BF16);
 }
 
 static void test_weight_refusals(void **state) {
@@ -270,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_one_w_for_a_batch),
         cmocka_unit_test(test_empty_sizes),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_8bit_refusals),
         cmocka_unit_test(test_weight_refusals),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_equal_where_defaults_say_so),

@@ -409,6 +409,44 @@ static void test_overflow(void **state) {
     assert_true(verify_one(RFT_F32, 1e30f, 1e30f, inf).worst <= 1.0);
 }
 
+static void test_given_scale(void **state) {
+    (void)state;
+    const rft__codes_scale given = {.scale = 0.5};
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 3, 1.75, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 3, 1.76, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 3, 1.76, 0.01).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, -128, -1e9, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 127, (double)INFINITY, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 0, (double)NAN, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &given, 1, (double)NAN, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_E4M3, &given, (double)NAN, (double)NAN, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_E4M3, &given, (double)NAN, 1.0, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_E4M3, &given, 448, 1e9, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_E4M3, &given, 16, 8.5, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_E4M3, &given, 16, 8.51, 0.0).ratio > 1.0);
+}
+
+/* Scales that were found for their group of codes. */
+static void test_found_scales(void **state) {
+    (void)state;
+    rft__codes_scale s = {.scale = 2.0, .found = true, .reaches = true};
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 127, 254.0, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 100, 203.0, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 127, (double)INFINITY, 0.0).ratio > 1.0);
+    s.reaches = false; /* the scale is larger than it need be */
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 100, 200.0, 0.0).ratio > 1.0);
+    s = (rft__codes_scale){.scale = 0.0, .found = true, .reaches = true};
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 0, 0x1p-111, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 0, 0x1p-109, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 1, 0.0, 0.0).ratio > 1.0);
+    s.scale = (double)NAN;
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 0, 1.0, 0.0).ratio > 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 0, (double)NAN, 0.0).ratio <= 1.0);
+    s.may_be_nan = true;
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 0, 1.0, 0.0).ratio <= 1.0);
+    assert_true(rft__verify_compare_codes(RFT_I8, &s, 1, 1.0, 0.0).ratio > 1.0);
+}
+
 /* Narrow results keep half an ulp of their subnormals. */
 static void test_compare_subnormals(void **state) {
     (void)state;
@@ -553,6 +591,8 @@ int main(void) {
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_sampled_verify),
         cmocka_unit_test(test_any_number_of_threads),
+        cmocka_unit_test(test_given_scale),
+        cmocka_unit_test(test_found_scales),
         cmocka_unit_test(test_empty_and_k0),
         cmocka_unit_test(test_arguments),
     };
