@@ -32,6 +32,11 @@ int bench_open(bench_job *job, const run_options *o) {
     rft_error err = {0};
     rft_device_info device = {.struct_size = sizeof device};
     job->o = o;
+    if (cli_8bit(o->x) || cli_8bit(o->y)) {
+        cli_message("--x %s --y %s: activations in 8 bits are proved by check, not timed", rft_type_name(o->x),
+                    rft_type_name(o->y));
+        return CLI_USAGE;
+    }
     if (o->between && strncmp(o->device, "cpu", 3) == 0)
         cli_message("--between: calls on the CPU do not overlap, so nothing is run between them");
     if (o->unfused && strncmp(o->device, "cpu", 3) != 0)

@@ -21,7 +21,7 @@
 #define ALIGNED      16  /* bytes that a GPU's wide loads and tensor maps need */
 #define GUARDS       (AT_OPERAND + RFT_MAX_OPERANDS)
 
-enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_SCALE, AT_ZERO, AT_GLOBAL, AT_INDEX, AT_OPERAND };
+enum { AT_X, AT_W, AT_Y, AT_PACKED, AT_WORKSPACE, AT_SCALE, AT_ZERO, AT_GLOBAL, AT_INDEX, AT_X_SCALE, AT_OPERAND };
 
 typedef struct context_slot {
     char isa[32];
@@ -68,6 +68,7 @@ typedef struct attempt {
     rft_operand operand[RFT_MAX_OPERANDS];
     block x, w, y;
     weight_scales scales;
+    check_x_scales x_scales;
     int64_t columns; /* of y */
 } attempt;
 
@@ -248,12 +249,14 @@ static bool make_index(attempt *a) {
     return to || fail(a, CHECK_ERROR, "no memory");
 }
 
-/* What lies apart from W's elements. */
+/* What lies apart from the elements of W and of x. */
 static bool make_scales(attempt *a) {
     rft_weight_desc d = {.n = a->p->n, .k = a->p->k, .batch = a->p->batch};
     scales_describe(&a->scales, &d);
     int64_t count = scales_count(&d);
     bool global = a->scales.flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER);
+    if (a->x_scales.count && !make_apart(a, AT_X_SCALE, RFT_F32, a->x_scales.count))
+        return false;
     return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count) &&
                           make_apart(a, AT_GLOBAL, global ? RFT_F32 : (rft_type)0, a->p->batch) && make_index(a));
 }
@@ -287,6 +290,15 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
         if (!place(a, at, &b, op->type, 1, columns, 1))
             return false;
         break;
+    case RFT_EPI_QUANTIZE:
+        if (!place(a, at, &b, RFT_F32, 1, 1, 1))
+            return false;
+        break;
+    case RFT_EPI_QUANTIZE_ROWS: /* written */
+        if (!place(a, at, &b, RFT_F32, a->p->m, check_row_scales(op, columns), a->p->batch))
+            return false;
+        *operand = (rft_operand){b.p, b.ld, b.stride};
+        return true;
     case RFT_EPI_ROW_SCALE:
         if (!place(a, at, &b, op->type, 1, a->p->m, 1))
             return false;
@@ -303,7 +315,7 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
     }
     operand->ptr = b.p;
     bool unread = op->kind == RFT_EPI_ADD && op->beta == 0;
-    return unread || fill(a, &b, op->type);
+    return unread || fill(a, &b, op->type ? op->type : RFT_F32);
 }
 
 static bool make_operands(attempt *a) {
@@ -338,7 +350,10 @@ static void describe(attempt *a) {
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     scales_describe(&a->scales, &d->w);
+    d->x_group_k = a->x_scales.group > 0 ? a->x_scales.group : 0;
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
+    if (cli_8bit(p->x))
+        d->flags |= RFT_X_SCALED | (a->x_scales.group < 0 ? RFT_X_STATIC : 0);
     d->alpha = a->alpha;
     d->epi = p->epi.n_op ? p->epi.op : NULL;
     d->n_epi = p->epi.n_op;
@@ -403,6 +418,7 @@ static void set_args(attempt *a) {
     rft_linear_args *r = &a->args;
     r->m = a->p->m;
     r->x = where(a, AT_X);
+    r->x_scale = a->x_scales.count ? where(a, AT_X_SCALE) : NULL;
     r->ldx = a->x.ld;
     r->x_batch_stride = a->x.stride;
     r->y = where(a, AT_Y);
@@ -458,7 +474,7 @@ static bool gaps_intact(const block *y) {
 
 static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace", "the scales",
-                                        "the zero points", "the global scale", "the index of groups"};
+                                        "the zero points", "the global scale", "the index of groups", "the scales of x"};
     char text[192];
     snprintf(text, sizeof text, "bytes %s %s were written", what, at < AT_OPERAND ? names[at] : "an epilogue operand");
     return fail(a, CHECK_WRONG, text);
@@ -511,6 +527,10 @@ static bool run_again(attempt *a) {
     return good;
 }
 
+static bool is_read(const attempt *a, int at) {
+    return at != AT_PACKED && at != AT_WORKSPACE && at != AT_OPERAND + check_found_scales(a->p);
+}
+
 /* What is only read, and everything beside. */
 static bool look_at_copies(attempt *a) {
     for (int i = 0; i < GUARDS; i++) {
@@ -522,7 +542,7 @@ static bool look_at_copies(attempt *a) {
             return failed_call(a, "copy from the device");
         if (!strayed(a, i, stray))
             return false;
-        if (i != AT_PACKED && i != AT_WORKSPACE && memcmp(g->placed, guard_received(g), g->bytes) != 0)
+        if (is_read(a, i) && memcmp(g->placed, guard_received(g), g->bytes) != 0)
             return written(a, i, "of");
     }
     return true;
@@ -578,6 +598,7 @@ void check_run(checker *c, const check_problem *p, check_result *result) {
                  .style = p->seed >> CHECK_STYLE,
                  .args = rft_linear_args_init(),
                  .scales = check_scales_of(p),
+                 .x_scales = check_x_scales_of(p),
                  .columns = epilogue_is_glu(&p->epi) ? p->n / 2 : p->n};
     *result = (check_result){.verdict = CHECK_RIGHT};
     check_repro(p, strncmp(c->shared->device, "cpu", 3) ? c->shared->device : NULL, check_current, sizeof check_current);

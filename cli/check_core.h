@@ -27,6 +27,11 @@ typedef struct check_problem {
     uint64_t seed;
 } check_problem;
 
+typedef struct check_x_scales { /* of an x in 8 bits */
+    int64_t group; /* k of a scale; 0: a row, below 0: one for all */
+    int64_t count; /* 0: x is of floats */
+} check_x_scales;
+
 typedef enum check_verdict {
     CHECK_RIGHT,
     CHECK_REFUSED, /* no kernel for it, said so */
@@ -55,7 +60,12 @@ void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t check_random_next(uint64_t *state);
-weight_scales check_scales_of(const check_problem *p); /* a function of the problem */
+/* Functions of the problem; how many scales there are. */
+weight_scales check_scales_of(const check_problem *p);
+check_x_scales check_x_scales_of(const check_problem *p);
+/* Scales that quantize_rows writes for a row; the operand that it writes, RFT_MAX_OPERANDS where there is none. */
+int64_t check_row_scales(const rft_epi_op *op, int64_t columns);
+int check_found_scales(const check_problem *p);
 /* The command line that runs a problem again; device: a GPU's, or NULL. */
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap);
 /* From now on a fault prints the repro line of the problem that ran and ends the program with code 1. */

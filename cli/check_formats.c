@@ -53,3 +53,26 @@ void check_low_bit(check_problem *p) {
     if ((int)p->w >= 256)
         p->k = (p->k + cli_block(p->w) - 1) / cli_block(p->w) * cli_block(p->w);
 }
+
+void check_draw_8bit(check_problem *p, const rft_kernel_info *kernel, uint64_t drawn) {
+    bool often = kernel && kernel->x == RFT_I8, never = kernel && kernel->x == RFT_BF16;
+    if (!never && drawn % (often ? 2 : 8) == 0)
+        p->x = drawn / 8 % (often ? 4 : 2) ? RFT_I8 : RFT_E4M3;
+    if (drawn / 32 % 6 == 0)
+        p->y = drawn / 192 % 2 ? RFT_I8 : RFT_E4M3;
+}
+
+void check_quantizes(check_problem *p, uint64_t drawn) {
+    static const float groups[] = {0, 32, 64, 128};
+    rft_epi_op op = {.kind = drawn % 3 ? RFT_EPI_QUANTIZE_ROWS : RFT_EPI_QUANTIZE};
+    if (op.kind == RFT_EPI_QUANTIZE_ROWS)
+        op.alpha = groups[drawn / 3 % COUNT(groups)];
+    if (cli_8bit(p->y) && !(p->epi.n_op && op_quantizes(&p->epi.op[p->epi.n_op - 1])))
+        epilogue_add(&p->epi, op);
+}
+
+void check_8bit(check_problem *p, uint64_t drawn) {
+    if (cli_8bit(p->x))
+        p->x_order = RFT_K_CONTIGUOUS;
+    check_quantizes(p, drawn);
+}

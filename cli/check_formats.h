@@ -13,4 +13,11 @@ rft_type check_any_format(uint64_t drawn);
 /* What a low-bit w asks of the rest of the problem: k in whole blocks, packed, K-contiguous. */
 void check_low_bit(check_problem *p);
 
+/* Draws x and y in 8 bits now and then, for a row that takes them so; a row of codes in 8 bits gets x so often. */
+void check_draw_8bit(check_problem *p, const rft_kernel_info *kernel, uint64_t drawn);
+/* What x and y in 8 bits ask of the rest of the problem: a K-contiguous x, and a list that ends in how y is quantised. */
+void check_8bit(check_problem *p, uint64_t drawn);
+/* The latter alone. */
+void check_quantizes(check_problem *p, uint64_t drawn);
+
 #endif

@@ -85,6 +85,9 @@ static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
     if (epilogue_is_glu(&p->epi))
         p->n += p->n % 2;
     p->seed = roll(d, (uint64_t)1 << 40);
+    uint64_t in_8_bits = roll(d, 4096);
+    check_draw_8bit(p, native, in_8_bits);
+    check_8bit(p, in_8_bits / 16);
 }
 
 static check_problem plain_of(const check_problem *p, int64_t n, const rft_kernel_info *native) {
@@ -139,6 +142,13 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
     vary(&p, native, d);
     if (cli_low_bit(p.w))
         p.w = any_type(d);
+    if (cli_8bit(p.x))
+        p.x = any_type(d);
+    if (cli_8bit(p.y)) {
+        p.y = RFT_F32;
+        p.epi.n_op--;
+        epilogue_text(&p.epi);
+    }
     p.compute = RFT_COMPUTE_AUTO;
     p.threads = 0;
     p.seed = roll(d, (uint64_t)1 << 16) << CHECK_STYLE;

@@ -38,6 +38,24 @@ weight_scales check_scales_of(const check_problem *p) {
     return s;
 }
 
+static int64_t groups_of(int64_t extent, int64_t group) { return group ? (extent + group - 1) / group : extent > 0; }
+
+check_x_scales check_x_scales_of(const check_problem *p) {
+    static const int64_t groups[] = {0, 0, -1, 32, 64, 96, 128, 256};
+    uint64_t state = ~p->seed / 2;
+    const int64_t group = groups[check_random_next(&state) % 8], row = group > 0 ? groups_of(p->k, group) : 1;
+    if (!cli_8bit(p->x))
+        return (check_x_scales){0};
+    return (check_x_scales){group, group < 0 ? 1 : p->batch * p->m * row};
+}
+
+int64_t check_row_scales(const rft_epi_op *op, int64_t columns) { return groups_of(columns, (int64_t)op->alpha); }
+
+int check_found_scales(const check_problem *p) {
+    int last = (int)p->epi.n_op - 1;
+    return last >= 0 && p->epi.op[last].kind == RFT_EPI_QUANTIZE_ROWS ? last : RFT_MAX_OPERANDS;
+}
+
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
     char threads[32] = "", w[WEIGHT_TEXT];

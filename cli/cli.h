@@ -41,6 +41,7 @@ void cli_unmap(void *p, size_t bytes);
 bool cli_bytes(rft_type type, int64_t count, size_t *bytes);
 int64_t cli_block(rft_type type); /* elements that are stored together */
 bool cli_low_bit(rft_type type);  /* codes with scales, as weights alone are */
+bool cli_8bit(rft_type type); /* of x or y: activations with scales */
 /* a * b * c of sizes, or false. */
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out);
 

@@ -114,6 +114,8 @@ bool cli_low_bit(rft_type type) {
     return (int)type >= 256;
 }
 
+bool cli_8bit(rft_type type) { return type == RFT_I8 || type == RFT_E4M3; }
+
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out) {
     return !__builtin_mul_overflow(a, b, out) && !__builtin_mul_overflow(*out, c, out);
 }

@@ -35,6 +35,8 @@ static const epi_name epi_names[] = {
     {RFT_EPI_COL_SCALE, "col_scale", true, 0, 0, 0},
     {RFT_EPI_MASK, "mask", false, 0, 0, 0},
     {RFT_EPI_DROPOUT, "dropout", false, 1, 0.1F, 0},
+    {RFT_EPI_QUANTIZE, "quantize", false, 0, 0, 0},
+    {RFT_EPI_QUANTIZE_ROWS, "quantize_rows", false, 1, 0, 0},
 };
 
 #define N_NAMES (sizeof epi_names / sizeof epi_names[0])
@@ -133,6 +135,19 @@ void epilogue_text(epilogue *e) {
             e->text[length++] = ':';
         length += (size_t)write_op(e->text + length, sizeof e->text - length, &e->op[i]);
     }
+}
+
+bool epilogue_add(epilogue *e, rft_epi_op op) {
+    if (e->n_op == RFT_MAX_EPI)
+        return false;
+    op.operand = e->n_op;
+    e->op[e->n_op++] = op;
+    epilogue_text(e);
+    return true;
+}
+
+bool op_quantizes(const rft_epi_op *op) {
+    return op->kind == RFT_EPI_QUANTIZE || op->kind == RFT_EPI_QUANTIZE_ROWS;
 }
 
 bool op_is_glu(const rft_epi_op *op) {

@@ -66,6 +66,9 @@ const char *compute_name(rft_compute compute);
 bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]);
 /* Makes the text of a list that parse_epilogue would read. */
 void epilogue_text(epilogue *e);
+/* One more op with the next operand; false: the list is full. */
+bool epilogue_add(epilogue *e, rft_epi_op op);
+bool op_quantizes(const rft_epi_op *op); /* makes y one of 8 bits */
 bool op_is_glu(const rft_epi_op *op); /* halves the columns */
 bool epilogue_is_glu(const epilogue *e);
 /* Lines of "N K [M-LIST]", "m M-LIST" for the lines that follow, "x TYPE", "w TYPE" and "y TYPE" for the whole file, and

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "bench_timer.h"
+#include "check_formats.h"
 #include "check_grid.h"
 #include "options.h"
 #include "out_json.h"
@@ -143,6 +144,7 @@ static void run_given(check_command *c) {
             p.n = o->shapes.v[i].n;
             p.k = o->shapes.v[i].k;
             p.m = o->shapes.v[i].m.v[j];
+            check_quantizes(&p, o->seed);
             check_list_add(&list, &p, NULL);
         }
     check_list_run(&c->session, &list, &t);

@@ -23,11 +23,12 @@ static const struct argp_option flags[] = {
     {"shapes", KEY_SHAPES, "FILE", 0, "Lines of 'N K [M-LIST]' instead of -n and -k; 'm M-LIST', 'x TYPE' hold for more", 1},
     {"batch", KEY_BATCH, "N", 0, "Products at once, each with its own X and W", 1},
     {NULL, 0, NULL, 0, "Product", 2},
-    {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16", 2},
-    {"w", KEY_W, "TYPE", 0, "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ..., and i8, u8, i4, u4, e2m1, e4m3, e5m2, nf4, fp4 with "
-     "scales: i8 is one f32 a row, i4:g128:f16 one f16 for 128 k, u4:g32:zero with zero points, "
-     "e2m1:g16:e4m3:over under a global scale, i4:g128:act with k in any order", 2},
-    {"y", KEY_Y, "TYPE", 0, "Default: f32", 2},
+    {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16; check and explain: i8, e4m3 with scales", 2},
+    {"w", KEY_W, "TYPE", 0,
+     "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ..., and i8, u8, i4, u4, e2m1, e4m3, e5m2, nf4, fp4 with scales: "
+     "i8 is one f32 a row, i4:g128:f16 one f16 for 128 k, u4:g32:zero with zero points, e2m1:g16:e4m3:over under a global scale, "
+     "i4:g128:act with k in any order", 2},
+    {"y", KEY_Y, "TYPE", 0, "Default: f32; i8 and e4m3 where --epi ends in quantize or quantize_rows", 2},
     {"layout", KEY_LAYOUT, "nt|nn|tn|tt", 0, "Of X and W; nt (default): both K-contiguous", 2},
     {"compute", KEY_COMPUTE, "auto|f32|tf32|16|i8", 0, "What multiplies; auto (default) keeps f32 accuracy", 2},
     {"epi", KEY_EPI, "LIST", 0, "Epilogue: bias:gelu_tanh, silu:mul, add, swiglu, scale=2, clamp=-1/6, bias@bf16", 2},
@@ -263,7 +264,7 @@ rft_linear_desc options_desc(const run_options *o, int64_t n, int64_t k, int64_t
     d.w.k = k;
     d.w.batch = d.batch = o->batch;
     d.w.flags |= (o->view ? RFT_WEIGHT_VIEW : 0) | (epilogue_is_glu(&o->epi) ? RFT_WEIGHT_GLU_HALVES : 0);
-    d.flags = o->dynamic ? RFT_W_DYNAMIC : 0;
+    d.flags = (o->dynamic ? RFT_W_DYNAMIC : 0) | (cli_8bit(o->x) ? RFT_X_SCALED : 0);
     d.m_min = m_min;
     d.m_max = m_max;
     d.epi = o->epi.n_op ? o->epi.op : NULL;

@@ -66,6 +66,7 @@ static void run_problem(row_session *s, check_problem *p, row_tally *tally) {
     }
     char why[CLI_WHY];
     parse_epilogue(epilogues[roll(&bits, COUNT(epilogues))], &p->epi, why);
+    check_8bit(p, bits);
     p->n += epilogue_is_glu(&p->epi) ? p->n % 2 : 0;
     p->seed = bits & ~(uint64_t)1;
     run_once(s, p, tally);
@@ -80,7 +81,7 @@ static bool in_place(const rft_kernel_info *row, rft_order *w_order) {
     return columns || (row != NULL && strncmp(row->name, "dot_", 4) == 0);
 }
 
-/* A row of codes takes formats that have them; what is chosen freely takes any now and then. */
+/* A row of codes takes formats that have them; what is chosen freely takes any now and then, as x and y do 8 bits. */
 static void draw_codes(const rft_kernel_info *row, uint64_t bits, check_problem *p) {
     const rft_type w = row != NULL ? check_code_format(row, bits) : bits % 4 == 0 ? check_any_format(bits / 8) : (rft_type)0;
     if (w != 0) {
@@ -89,6 +90,7 @@ static void draw_codes(const rft_kernel_info *row, uint64_t bits, check_problem 
                                  : row->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
     }
     check_low_bit(p);
+    check_draw_8bit(p, row, bits / 64);
 }
 
 /* Types and orders that the row serves. */

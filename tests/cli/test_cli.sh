@@ -127,6 +127,8 @@ test_explain() {
     if [ "$(wc -l <"$work/out")" != 2 ]; then fail 'two rows of m make two lines'; fi
     run 0 explain -m 4 -n 33 -k 65 --isa ref
     says 'taken +g[a-z0-9_]*_ref'
+    run 0 explain -m 4 -n 33 -k 64 --x i8 --w q4_0 --y i8 --epi quantize_rows
+    says 'taken .*x of i8 as given; y waits as f32'
 }
 
 test_bench() {
@@ -204,8 +206,13 @@ test_check() {
     run 0 check --copies --jobs 3 --thin 60 --json
     has_keys what problems failed
     run 0 check --copies -m 3 -n 20 -k 9 --epi mask:swiglu:add=0:dropout=0.5 --batch 2 --view
+    run 0 check -m 1,9 -n 40 -k 64 --x i8 --w q4_0 --y i8 --epi bias:quantize_rows=32
+    says '2 problems, 0 failed'
+    run 0 check -m 3 -n 20 -k 33 --x e4m3 --w f32 --y e4m3 --copies --batch 2
     run 0 check --random 100000 --seconds 0.3
     complains 'the time was up'
+    run 2 bench -m 1 -n 8 -k 8 --x i8
+    complains 'activations in 8 bits are proved by check'
     run 2 check --jobs 0
     complains '--jobs'
     run 2 check --kernel no_such_kernel

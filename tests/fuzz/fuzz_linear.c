@@ -71,7 +71,9 @@ static piece piece_make(size_t bytes, size_t shift) {
     return (piece){base, base + shift};
 }
 
-static size_t element_bytes(rft_type type) { return type == RFT_F32 ? 4 : 2; }
+static bool is_8bit(rft_type type) { return type == RFT_I8 || type == RFT_E4M3; }
+
+static size_t element_bytes(rft_type type) { return type == RFT_F32 ? 4 : is_8bit(type) ? 1 : 2; }
 
 static bool is_float(rft_type type) { return type == RFT_F32 || type == RFT_F16 || type == RFT_BF16; }
 
@@ -102,16 +104,16 @@ typedef struct layer {
     rft_epi_op ops[RFT_MAX_EPI];
     rft_operand operands[RFT_MAX_OPERANDS];
     rft_linear_desc known; /* desc as a library sees it: zero behind struct_size */
-    piece x, w, y, packed, workspace, operand;
+    piece x, x_scale, w, y, packed, workspace, operand;
     rft_weight *weight;
 } layer;
 
 static void draw_desc(input *in, layer *f) {
-    static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};
+    static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16, RFT_I8, RFT_E4M3};
     rft_linear_desc *const d = &f->desc;
     *d = rft_linear_desc_init();
-    d->x = types[take(in) % 3];
-    d->y = types[take(in) % 3];
+    d->x = types[take(in) % 5];
+    d->y = types[take(in) % 5];
     d->w.elem = types[take(in) % 3];
     d->x_order = (rft_order)(take(in) % 2);
     d->w.order = (rft_order)(take(in) % 2);
@@ -122,7 +124,12 @@ static void draw_desc(input *in, layer *f) {
     d->batch = take(in) % 3;
     d->w.batch = take(in) % 2 != 0 ? d->batch : 0;
     d->w.flags = take(in) % 8;
-    d->flags = take(in) % 16;
+    d->flags = take(in) % 32;
+    if (is_8bit(d->x)) {
+        d->x_order = RFT_K_CONTIGUOUS;
+        d->x_group_k = d->flags & RFT_X_STATIC ? 0 : take(in) % 4 * 32;
+        d->flags |= RFT_X_SCALED;
+    }
     d->alpha = d->flags & RFT_ALPHA ? (float)(take(in) % 4) : 0.0f;
     d->n_epi = take(in) % 4;
     for (uint32_t i = 0; i < d->n_epi; i++) {
@@ -131,6 +138,9 @@ static void draw_desc(input *in, layer *f) {
                                  .operand = take(in) % 4,
                                  .alpha = 0.25f,
                                  .beta = 0.5f};
+    }
+    if (is_8bit(d->y)) {
+        f->ops[d->n_epi++] = (rft_epi_op){.kind = (rft_epi_kind)(RFT_EPI_QUANTIZE + take(in) % 2)};
     }
 }
 
@@ -232,14 +242,17 @@ static bool place(input *in, layer *f) {
     const int64_t x = span(by_k ? a->m : d->w.k, by_k ? d->w.k : a->m, a->ldx, batch_of(d), a->x_batch_stride);
     const int64_t y = span(a->m, d->w.n, a->ldy > d->w.n ? a->ldy : d->w.n, batch_of(d), a->y_batch_stride);
     const int64_t w = dynamic ? w_span(d, a->ldw, a->w_batch_stride) : 0, operand = operand_span(f);
+    const int64_t scales = is_8bit(d->x) ? span(a->m, d->w.k / 32 + 1, 0, batch_of(d), 0) : 0;
     const unsigned odd = take(in);
-    if (x < 0 || y < 0 || w < 0 || operand < 0) {
+    if (scales < 0 || x < 0 || y < 0 || w < 0 || operand < 0) {
         return false;
     }
     f->x = piece_make((size_t)x * element_bytes(d->x), odd == 1);
     f->y = piece_make((size_t)y * element_bytes(d->y), odd == 2);
     f->operand = piece_make((size_t)operand * 4, 0);
+    f->x_scale = piece_make((size_t)scales * sizeof(float), odd == 8);
     fill(&f->x, d->x, x, 1);
+    fill(&f->x_scale, RFT_F32, scales, 4);
     fill(&f->operand, RFT_BF16, operand * 2, 3);
     if (dynamic) {
         f->w = piece_make((size_t)w * element_bytes(d->w.elem), odd == 3);
@@ -253,7 +266,7 @@ static bool place(input *in, layer *f) {
     for (int i = 0; i < RFT_MAX_OPERANDS; i++) {
         f->operands[i].ptr = f->operand.p;
     }
-    a->x_scale = odd == 8 ? f->x.p : NULL;
+    a->x_scale = is_8bit(d->x) != (odd == 9) ? f->x_scale.p : NULL;
     a->m_device = NULL;
     a->group_offset = NULL;
     a->row_index = NULL;
@@ -261,9 +274,10 @@ static bool place(input *in, layer *f) {
     return true;
 }
 
-/* Parameters of a size that keeps f32 and f64 alike. */
+/* Parameters of a size that keeps f32 and f64 alike, and no scales written over an operand that others read. */
 static bool is_tame(const layer *f) {
-    bool tame = fabsf(f->known.alpha) <= 16.0f;
+    const uint32_t n = f->known.n_epi;
+    bool tame = fabsf(f->known.alpha) <= 16.0f && (n < 2 || f->ops[n - 1].kind != RFT_EPI_QUANTIZE_ROWS);
     for (uint32_t i = 0; i < f->known.n_epi; i++) {
         tame = tame && fabsf(f->ops[i].alpha) <= 16.0f && fabsf(f->ops[i].beta) <= 16.0f;
     }
@@ -306,6 +320,7 @@ static rft_ctx *context(void) {
 static void free_layer(layer *f) {
     rft_weight_free(f->weight);
     free(f->x.base);
+    free(f->x_scale.base);
     free(f->w.base);
     free(f->y.base);
     free(f->packed.base);
