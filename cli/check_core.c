@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "check_core.h"
 #include "check_fault.h"
+#include "check_block.h"
 #include "check_guard.h"
 
 #include <pthread.h>
@@ -43,13 +44,6 @@ struct checker {
     bool first; /* that frees it */
     guard guards[GUARDS];
 };
-
-typedef struct block { /* batch matrices of rows x columns, with gaps */
-    int64_t rows, columns, ld, stride, batch;
-    int64_t unit; /* elements that are stored together: columns, ld and stride count these */
-    size_t size;  /* bytes of them */
-    char *p;
-} block;
 
 typedef struct attempt {
     checker *c;
@@ -189,13 +183,6 @@ rft_status checker_open(checker *c, rft_error *err) {
     return status;
 }
 
-/* Elements from the first to the last one described. */
-static int64_t span(const block *b) {
-    if (b->rows == 0 || b->columns == 0 || b->batch == 0)
-        return 0;
-    return (b->batch - 1) * b->stride + (b->rows - 1) * b->ld + b->columns;
-}
-
 static int64_t round_up(int64_t value, int64_t grain) { return (value + grain - 1) / grain * grain; }
 
 static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int64_t columns, int64_t batch) {
@@ -210,7 +197,7 @@ static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int
     int64_t grain = aligned ? ALIGNED / (int64_t)b->size : 1;
     b->ld = round_up((b->columns ? b->columns : 1) + gaps[draw(a) % 8], grain);
     b->stride = rows * b->ld + round_up(gaps[draw(a) % 8], grain);
-    if (!cli_bytes(type, span(b) * unit, &bytes))
+    if (!cli_bytes(type, block_span(b) * unit, &bytes))
         return fail(a, CHECK_ERROR, "a matrix of too many bytes");
     b->p = guard_place(&a->c->guards[at], bytes, aligned ? ALIGNED : low_bit ? 1 : b->size, (draw(a) ^ a->p->seed) % 2);
     return b->p || fail(a, CHECK_ERROR, "no memory");
@@ -452,26 +439,6 @@ static bool compare(attempt *a) {
     return fail(a, CHECK_WRONG, text);
 }
 
-static bool all_ones(const char *p, const char *end) {
-    for (; p < end; p++)
-        if ((unsigned char)*p != 0xff)
-            return false;
-    return true;
-}
-
-/* Between the rows of y nothing may have been written. */
-static bool gaps_intact(const block *y) {
-    for (int64_t b = 0; b < y->batch; b++)
-        for (int64_t r = 0; r < y->rows; r++) {
-            bool last_row = r == y->rows - 1, last = last_row && b == y->batch - 1;
-            int64_t from = b * y->stride + r * y->ld + y->columns;
-            int64_t to = last ? from : last_row ? (b + 1) * y->stride : b * y->stride + (r + 1) * y->ld;
-            if (!all_ones(y->p + (size_t)from * y->size, y->p + (size_t)to * y->size))
-                return false;
-        }
-    return true;
-}
-
 static bool written(attempt *a, int at, const char *what) {
     static const char *const names[] = {"x", "w", "y", "the packed weight", "the workspace", "the scales",
                                         "the zero points", "the global scale", "the index of groups", "the scales of x"};
@@ -487,7 +454,7 @@ static bool strayed(attempt *a, int at, int64_t stray) {
 }
 
 static bool look_around(attempt *a) {
-    if (span(&a->y) && !gaps_intact(&a->y))
+    if (block_span(&a->y) && !block_gaps_intact(&a->y))
         return fail(a, CHECK_WRONG, "elements of y between its rows were written");
     for (int i = 0; i < AT_OPERAND; i++)
         if (a->c->guards[i].placed && !guard_intact(&a->c->guards[i]))

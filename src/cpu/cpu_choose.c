@@ -149,7 +149,7 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
         snprintf(c->reason, sizeof c->reason, p->x == RFT_I8 ? "multiplies in 8 bits; RFT_COMPUTE_F32 and others ask for floats"
                                                              : "rounds x to 8 bits, which RFT_COMPUTE_I8 alone allows");
     } else if (k->x == RFT_I8 && p->x == RFT_I8 && p->w.sorted) {
-        snprintf(c->reason, sizeof c->reason, "takes k by the groups of w (g_idx), which part those of x's scales; f32 multiplies them");
+        snprintf(c->reason, sizeof c->reason, "takes k by the groups of w, which part those of x's scales; f32 multiplies them");
     } else if (k->x == RFT_I8 && packing.step < RFT__BLOCK / 2) {
         snprintf(c->reason, sizeof c->reason, "needs scales of 16 k or a multiple; group_k = %lld", (long long)p->w.group_k);
     }

@@ -103,7 +103,7 @@ test_quantised_checkpoints() {
         says "ffn_down .*f32_${kernel}_f32"
         says 'lm_head .* bf16 '
         run 0 model "$work/$method" --json
-        says "\"layer\":\"ffn_down\".*\"packed_bytes\":$((bytes + 128))"
+        says "\"packed_bytes\":$((bytes + 128)),.*\"layer\":\"ffn_down\""
     done
     run 0 model "$work/nf4" --compute i8
     says 'ffn_down .*f32_q4_f32'
