@@ -14,11 +14,13 @@
  * Shared memory holds two steps of RFT_BK k as f32, k-major, rows of BM + 4 floats: the 16-byte loads of a step have no bank
  * conflict, nor has the transposing store of K-contiguous quads (quads 4 k apart lie 16 banks apart). The next step is on its
  * way in registers while this one is multiplied; one barrier a step. FLOPs a step: 2 * BM * BN * BK for 4 * (BM + BN) * BK
- * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end.
+ * bytes of f32. In smaller tiles teams of threads share the k of a step and add up at the end. Lanes i and i ^ 1 have the same
+ * rows, lanes i and i ^ 2 the same columns, so that quarters of a warp are served together in a 16-byte load of either.
  * RFT_OPTION0: 1 where quads of both operands are aligned, so that they are one load. RFT_OPTION1: 1: blocks take tiles in turn.
  * SASS of a step of 128 x 128 (sm_90): 1024 FFMA of about 1140 executed, 48 LDS.128, 4 LDG.128, 16 STS; 128 registers of sums, 48
- * of operands, 16 in flight, no spills in 255.
- * f32 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLAS: 2695):
+ * of operands, 16 in flight, 237 in all. 918 FFMA of 256 x 128 read one new register of each bank, the others more of one.
+ * f32 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLAS: 2695), with sums row by row, where 784 FFMA did,
+ * later 2893, in this order 2801 (0.96 of cuBLAS):
  *     2890  256 x 128 x 8, 8 warps: 48 TFLOP/s     3040, 3145  with 4 and 2 k in the body of the loop
  *     2950  128 x 128 x 8, 4 warps, 2 blocks       3304, 3477  with steps of 16 k, 8 and all of them in the body
  */
@@ -181,11 +183,14 @@ RFT_FN void operand_load(float *v, const float *row, int groups, int apart) {
     }
 }
 
+/* Down one column and up the next: neighbours share w or x, so that an FMA reads two registers anew, of the three that would take
+ * two banks more than a cycle. */
 RFT_FN void multiply(float (*sum)[TN], const float *x, const float *w) {
     RFT_UNROLL
-    for (int i = 0; i < TM; i++) {
+    for (int j = 0; j < TN; j++) {
         RFT_UNROLL
-        for (int j = 0; j < TN; j++) {
+        for (int t = 0; t < TM; t++) {
+            const int i = j % 2 == 0 ? t : TM - 1 - t;
             sum[i][j] = __fmaf_rn(x[i], w[j], sum[i][j]);
         }
     }
@@ -314,7 +319,8 @@ RFT_FN void finish(const rft__cuda_args *a, int batch, int m0, int n0, int r0, i
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     gemm_simt(const __grid_constant__ rft__cuda_args args) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % TEAM / 32, team = (int)threadIdx.x / TEAM;
-    const int r0 = 4 * (warp % WARPS_M * LANES_M + lane % LANES_M), c0 = 4 * (warp / WARPS_M * LANES_N + lane / LANES_M);
+    const int down = lane / 2 % LANES_M, across = lane / 2 / LANES_M * 2 + lane % 2;
+    const int r0 = 4 * (warp % WARPS_M * LANES_M + down), c0 = 4 * (warp / WARPS_M * LANES_N + across);
     int index = (int)blockIdx.x;
     rft__tile tile = rft__tile_at(index, args.number[0], args.number[1], args.number[2]);
     rft__pdl_launch();
