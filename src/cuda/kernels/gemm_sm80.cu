@@ -321,8 +321,19 @@ RFT_FN unsigned place(unsigned tile, unsigned lane, unsigned row, unsigned step,
 typedef struct reader { /* of the ring */
     unsigned x_at, w_at; /* the lane's places in stage 0 */
     int here;            /* the stage that is multiplied next */
-    fragments f[2];      /* of a step and, where registers last, the one before */
+    fragments f[2];      /* of the step that is multiplied and the next one, where registers last; [0]: of a stage's first step */
 } reader;
+
+/* The next stage is there for all, and all have read the one before. */
+RFT_FN void ring_meet(void) {
+    RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
+    __syncthreads();
+}
+
+RFT_FN void reader_load(reader *r, int f, int step) {
+    const unsigned stage = (unsigned)(r->here * STAGE_BYTES);
+    fragments_load(&r->f[f], r->x_at + stage, r->w_at + stage, (unsigned)step);
+}
 
 /* Waits for the first stage; m, n: the warp's place in a tile, first: its first step of a stage. */
 RFT_FN void reader_begin(reader *r, unsigned m, unsigned n, unsigned first) {
@@ -330,36 +341,51 @@ RFT_FN void reader_begin(reader *r, unsigned m, unsigned n, unsigned first) {
     r->x_at = place(ring, lane, m, first, X_CHUNKS, RFT_X_MN, X_WORDS, 0);
     r->w_at = place(ring + X_BYTES, lane, n, first, W_CHUNKS, RFT_W_MN, W_WORDS, 1);
     r->here = 0;
-    RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
-    __syncthreads();
+    ring_meet();
+    if (AHEAD) {
+        reader_load(r, 0, 0);
+    }
 }
 
-/* One stage, while the feed fills the one before it: each step is read while the one before it is multiplied. So the last waits
- * in registers for the next stage, and the products of it are there to do when warps have met and read. */
-RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next, int first) {
-    const int before = r->here > 0 ? r->here - 1 : RFT_STAGES - 1;
-    const unsigned now = (unsigned)(r->here * STAGE_BYTES);
+/* A part of the feed's next stage goes to where the one before `here` was; zeros when all k is on its way: no branch between
+ * products. */
+RFT_FN void stage_fill(feed *next, int here, int part, int parts) {
+    const int before = here > 0 ? here - 1 : RFT_STAGES - 1;
     const unsigned free = rft__shared(shared_bytes) + (unsigned)(before * STAGE_BYTES);
+    side_load(&next->x, X_SIDE, free, part, parts);
+    side_load(&next->w, W_SIDE, free + X_BYTES, part, parts);
+}
+
+/* One stage, while the feed fills the one before it: each step is read while the one before it is multiplied. So the last is
+ * multiplied when warps have met and read the first of the next stage, be it of the next tile. */
+RFT_FN void stage_multiply(float (*sum)[NJ][4], reader *r, feed *next) {
     RFT_UNROLL
     for (int step = 0; step < STEPS; step++) {
-        fragments_load(&r->f[step % 2], r->x_at + now, r->w_at + now, (unsigned)step);
-        if (step > 0 || STEPS == 1) { /* zeros when all k is on its way: no branch between products */
-            side_load(&next->x, X_SIDE, free, step - (STEPS > 1), STEPS - (STEPS > 1));
-            side_load(&next->w, W_SIDE, free + X_BYTES, step - (STEPS > 1), STEPS - (STEPS > 1));
+        const int last = step + 1 == STEPS;
+        if (!AHEAD) {
+            reader_load(r, 0, step);
         }
-        fragments_round(&r->f[(step + AHEAD) % 2]);
-        if (!AHEAD || step > 0 || !first) {
-            multiply(sum, &r->f[(step + AHEAD) % 2]);
+        if (STEPS == 1) {
+            stage_fill(next, r->here, 0, 1);
         }
+        if (last) {
+            rft__cp_async_commit();
+            ring_meet();
+            r->here = r->here + 1 < RFT_STAGES ? r->here + 1 : 0;
+        }
+        if (AHEAD) {
+            reader_load(r, (step + 1) % 2, last ? 0 : step + 1);
+        }
+        if (!last) {
+            stage_fill(next, r->here, step, STEPS - 1);
+        }
+        fragments_round(&r->f[AHEAD ? step % 2 : 0]);
+        multiply(sum, &r->f[AHEAD ? step % 2 : 0]);
     }
-    if (STEPS % 2 == 1) {
-        r->f[1] = r->f[0];
+    if (AHEAD && STEPS % 2 == 1) {
+        r->f[0] = r->f[1];
     }
-    rft__cp_async_commit();
-    RFT_CP_ASYNC_WAIT(RFT_STAGES - 2);
-    __syncthreads(); /* the next stage is there for all, and all have read this one */
     next->stages -= next->stages > 0;
-    r->here = r->here + 1 < RFT_STAGES ? r->here + 1 : 0;
 }
 
 /* ---- out ---- */
@@ -459,10 +485,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) gemm_sm80(const 
 #pragma unroll 1
             for (int stage = 0; stage < stages; stage++) {
                 feed_turn(&next, &args, batch);
-                stage_multiply(sum, &r, &next, stage == 0);
-            }
-            if (AHEAD && stages > 0) {
-                multiply(sum, &r.f[1]);
+                stage_multiply(sum, &r, &next);
             }
             if (!TURNS) { /* the sums leave through the ring */
                 RFT_CP_ASYNC_WAIT(0);
