@@ -18,10 +18,12 @@
  * Tiles of 16 or 32 rows: warps of 32 columns; those that are left share the steps of a stage and add up at the end, in order.
  * RFT_OPTION1: how many times RFT_BK a stage holds. RFT_OPTION2: 1: blocks take tiles in turn; the ring runs on from one tile to
  * the next, and the sums leave through memory behind it.
- * A step is read while the one before is multiplied, so the last of a stage is multiplied behind the barrier that ends it: tensor
- * cores have work while warps meet and read on. Sums leave through a warp's own part of shared memory, 16 rows at a time.
- * SASS of a stage of 128 x 256 x 64 (sm_90): 128 HMMA.16816 in 327 instructions, 32 LDSM, 12 LDGSTS; 128 registers of sums, 64
- * of fragments, no spills in 255. Shared memory serves 1408 of the about 1660 cycles that tensor cores need.
+ * A step is read while the one before is multiplied, so the last of a stage is multiplied behind the barrier that ends it, when the
+ * first of the next has been asked for, be it another tile's: tensor cores have work while warps meet and read on. Sums leave
+ * through a warp's own part of shared memory, 16 rows at a time.
+ * SASS of a stage of 128 x 256 x 64 (sm_90): 128 HMMA.16816 in about 320 instructions, 32 LDSM, 12 LDGSTS; 128 registers of sums, 64
+ * of fragments, 248 in all; 124 HMMA share a fragment with the one before. Shared memory serves 1408 of the about 1660 cycles that
+ * tensor cores need. Timed with a branch in the loop, 70 shared fragments and products in one block behind the loads:
  * bf16 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLASLt with wgmma: 176 to 187; mma.sync at its issue rate: 230):
  *     297  128 x 256 x 64, 3 stages, tiles in turn: 463 TFLOP/s      377  with the last step ahead of its barrier
  *     297  256 x 128 x 64                                             309  a block a tile, 4 stages
@@ -299,7 +301,8 @@ RFT_FN void multiply(float (*sum)[NJ][4], fragments *f) {
     RFT_UNROLL
     for (int i = 0; i < MI; i++) {
         RFT_UNROLL
-        for (int j = 0; j < NJ; j++) {
+        for (int t = 0; t < NJ; t++) { /* there and back: neighbours share x or w, which need not be read again */
+            const int j = i % 2 == 0 ? t : NJ - 1 - t;
             const unsigned *const w = f->w[j / 2] + j % 2 * 2;
             if (SIZE == 4) {
                 rft__mma_tf32(sum[i][j], f->x[i], w);
