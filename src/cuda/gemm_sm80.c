@@ -6,8 +6,10 @@
  */
 #include "cuda/gemm_common.h"
 
-enum { ALIGNMENT, DEPTH, TURNS }; /* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn */
+/* options: of runs of x and w; how many times bk a stage holds; blocks take tiles in turn; runs are whole or not there */
+enum { ALIGNMENT, DEPTH, TURNS, WHOLE };
 enum {
+    RUN = 16,
     MOST_STAGES = 8,
     FEW_STAGES = 3,
     FEW_WARPS = 4, /* one for each scheduler of an SM */
@@ -90,6 +92,11 @@ static int blocks_of(const rft__cuda_facts *f, const rft__cuda_config *c) {
     return (int)rft__max(1, rft__min(resident(f, c->row), f->shared_sm / (shared_of(c) + SYSTEM_SHARED)));
 }
 
+/* Rows along k end with a run, so that a copy is one instruction without a count of bytes. */
+static bool whole(const rft__problem *p, int align) {
+    return align == RUN && !rft__cuda_x_mn(p) && !rft__cuda_w_mn(p) && p->w.k % (RUN / rft__cuda_size(p->x)) == 0;
+}
+
 static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_row *row, rft__cuda_config *out,
                    char *reason) {
     const rft__cuda_config ring = ring_of(f, p, m, row);
@@ -103,10 +110,11 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     if (p->x == RFT_F32 && warp_m(row) * warp_n(row) >= BIG_WARP && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
         return rft__cuda_refuse(reason, "its warps of 64 x 64 have no registers for f32 along M or N");
     }
-    for (int align = 16; align >= size; align = align == 16 ? 4 : align - 2) {
+    for (int align = RUN; align >= size; align = align == RUN ? 4 : align - 2) {
         if (align == size || rft__cuda_halves_aligned(p, align)) {
             out[n] = ring;
-            out[n++].option[ALIGNMENT] = align;
+            out[n].option[ALIGNMENT] = align;
+            out[n++].option[WHOLE] = whole(p, align);
         }
     }
     return n;

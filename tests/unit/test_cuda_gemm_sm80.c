@@ -185,7 +185,8 @@ static void configs_fit_devices(void **state) {
 
 static void run_turns(const rft__cuda_row *r, product p, int align, int turns) {
     const int depth = r->bk * rft__cuda_size(r->x) < 128 ? 2 : 1; /* rows of whole lines */
-    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align, depth, turns}};
+    const int whole = align == 16 && !p.x_mn && !p.w_mn && p.k * rft__cuda_size(r->x) % 16 == 0;
+    const rft__cuda_config c = {.row = r, .split = 1, .cluster = 1, .stages = 3, .option = {align, depth, turns, whole}};
     p.x = r->x, p.w = r->w, p.y = RFT_F32;
     emulate_product(&rft__cuda_gemm_sm80, &p, &c, r->name);
 }
@@ -235,6 +236,7 @@ static void large_tiles(void **state) {
     (void)state;
     need_compiler();
     run(&rows[ROWS - 2], (product){.m = 123, .n = 244, .k = 100, .batch = 1, .w_mn = true}, 16);
+    run(&rows[ROWS - 2], (product){.m = 123, .n = 244, .k = 136, .batch = 1, .glu = RFT__GLU_HALVES}, 16); /* whole chunks */
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 41, .batch = 1, .x_mn = true}, 16);
     run(&rows[ROWS - 1], (product){.m = 251, .n = 116, .k = 75, .batch = 1}, 4); /* without the fragments of two steps */
 }

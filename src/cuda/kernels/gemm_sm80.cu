@@ -17,18 +17,19 @@
  * up halves alternate in a tile every 8 columns.
  * Tiles of 16 or 32 rows: warps of 32 columns; those that are left share the steps of a stage and add up at the end, in order.
  * RFT_OPTION1: how many times RFT_BK a stage holds. RFT_OPTION2: 1: blocks take tiles in turn; the ring runs on from one tile to
- * the next, and the sums leave through memory behind it.
- * A step is read while the one before is multiplied, so the last of a stage is multiplied behind the barrier that ends it, when the
- * first of the next has been asked for, be it another tile's: tensor cores have work while warps meet and read on. Sums leave
+ * the next, and the sums leave through memory behind it. RFT_OPTION3: 1: K-contiguous rows end with a chunk.
+ * A step is read while the one before is multiplied, so the last of a stage is multiplied behind the barrier that ends it, when
+ * the first of the next has been asked for, be it another tile's: tensor cores have work while warps meet and read on. Sums leave
  * through a warp's own part of shared memory, 16 rows at a time.
- * SASS of a stage of 128 x 256 x 64 (sm_90): 128 HMMA.16816 in about 320 instructions, 32 LDSM, 12 LDGSTS; 128 registers of sums, 64
- * of fragments, 248 in all; 124 HMMA share a fragment with the one before. Shared memory serves 1408 of the about 1660 cycles that
- * tensor cores need. Timed with a branch in the loop, 70 shared fragments and products in one block behind the loads:
+ * SASS of a stage of 128 x 256 x 64 (sm_90): 128 HMMA.16816 in about 250 instructions, 32 LDSM, 12 LDGSTS; 128 registers of sums,
+ * 64 of fragments, 248 in all; 124 HMMA share a fragment with the one before. Shared memory serves 1408 of the about 1660 cycles
+ * that tensor cores need. Timed with a branch in the loop, 70 shared fragments and products in one block behind the loads:
  * bf16 4096^3 on an H200, cold weights, 2026-11-29, us (cuBLASLt with wgmma: 176 to 187; mma.sync at its issue rate: 230):
  *     297  128 x 256 x 64, 3 stages, tiles in turn: 463 TFLOP/s      377  with the last step ahead of its barrier
  *     297  256 x 128 x 64                                             309  a block a tile, 4 stages
  *     328  128 x 128 x 32, 2 blocks an SM                             321  128 x 256 x 32, 7 stages in turn
  *     384  64 x 128 and 393  128 x 64, 2 blocks an SM                 344  128 x 256 x 32, 8 stages, a block a tile
+ * In one run, before and after that was mended: 128 x 256 343 and 326, 256 x 128 336 and 314 (0.58 of cuBLASLt).
  * m = 128: 41 us with 4 stages, 23 with a ring of 64 x 64 that fills an SM.
  */
 #include "config.h"
@@ -47,6 +48,7 @@
 
 #define BK (RFT_BK * RFT_OPTION1) /* of a stage */
 #define THREADS (32 * RFT_WARPS)
+#define WHOLE RFT_OPTION3
 #define SIZE (RFT_X_TYPE == 1 ? 4 : 2) /* of an element, of x and w alike */
 #define PER (16 / SIZE)                /* elements of a chunk */
 #define X_CHUNKS ((RFT_X_MN ? RFT_BM : BK) / PER) /* of a stored row */
@@ -94,7 +96,8 @@ typedef struct side {  /* a thread's chunks of one operand */
 #define X_SIDE X_LOADS, X_CHUNKS, RFT_X_MN, 0, X_WORDS
 #define W_SIDE W_LOADS, W_CHUNKS, RFT_W_MN, RFT_GLU == 1, W_WORDS
 
-RFT_FN int clamp_bytes(int elements) { return elements <= 0 ? 0 : elements >= PER ? 16 : elements * SIZE; }
+/* Of a chunk. Where compilers see that there is all or nothing, a copy takes 5 instructions less. */
+RFT_FN int clamp_bytes(int elements) { return elements <= 0 ? 0 : WHOLE || elements >= PER ? 16 : elements * SIZE; }
 
 /* Where a thread's first chunk lies in the tile. */
 RFT_FN int first_row(int chunks) { return (int)threadIdx.x / chunks; }
