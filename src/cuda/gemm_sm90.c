@@ -311,11 +311,11 @@ static int spans_ahead(const rft__problem *p) {
     return words <= 4 ? 4 : words <= 8 ? 2 : 1;
 }
 
-/* Where k is split, no more than a warp has to finish: a chunk is four rounds. */
+/* Where k is split, no more than a warp has to finish: a chunk is four rounds; and gate and up of two would spill. */
 static int ahead(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
     const int most = c->split > 1 ? 4 * chunks_of(&t, t.wn) / c->split : 4, fit = spans_ahead(p);
-    return most >= fit ? fit : most >= 2 ? 2 : 1;
+    return c->split > 1 && p->epi.glu_at >= 0 ? 1 : most >= fit ? fit : most >= 2 ? 2 : 1;
 }
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
