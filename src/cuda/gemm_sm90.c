@@ -35,6 +35,40 @@ static int down_of(const rft__cuda_config *c) { return c->option[SHARE] & SHARE_
 static int across_of(const rft__cuda_config *c) { return c->option[SHARE] & SHARE_X ? 2 : 1; }
 static bool halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.glu == RFT__GLU_HALVES; }
 
+/* ---- the epilogue ---- */
+
+/* Instructions of a list for one column of y, roughly. */
+static int instructions_of(const rft__problem *p) {
+    int instructions = 0;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        const rft_epi_kind kind = p->epi.op[i].kind;
+        const bool curve = kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH;
+        instructions += (curve ? 50 : rft__epi_is_glu(kind) ? 25 : 4) * (i < p->epi.glu_at ? 2 : 1);
+    }
+    return instructions;
+}
+
+/* So many that they should not be there once a register. */
+static bool is_long(const rft__problem *p) { return instructions_of(p) > 40; }
+
+static bool reads(const rft__problem *p, rft__epi_access access) {
+    bool found = false;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        found = found || rft__epi_access_of(p->epi.op[i].kind) == access;
+    }
+    return found;
+}
+
+/* Whether the list is applied to pairs of columns in the registers that hold them, and 16-bit y stored by TMA: gate and up must
+ * be in one thread's. A matrix is then read 4 bytes at a time, which another warpgroup's products must hide. */
+static bool packed(const rft__problem *p, const rft__cuda_config *c) {
+    const bool gated = p->epi.glu_at >= 0, matrix = reads(p, RFT__EPI_MATRIX);
+    return p->y != RFT_F32 && c->split == 1 && (!gated || halves(p)) && p->epi.n_out % 2 == 0 && !reads(p, RFT__EPI_BITS) &&
+           !reads(p, RFT__EPI_SEED) && (!matrix || c->option[PING_PONG]);
+}
+
+/* ---- a tile ---- */
+
 static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const int consumers = r->warps / 4 - 1, groups = c->option[PING_PONG] ? 1 : consumers;
@@ -99,37 +133,14 @@ static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c,
     return best;
 }
 
-/* ---- the epilogue ---- */
-
-/* Instructions of a list for one column of y, roughly; so many that they should not be there once a register. */
-static bool is_long(const rft__problem *p) {
-    int instructions = 0;
-    for (int i = 0; i < p->epi.n_op; i++) {
-        const rft_epi_kind kind = p->epi.op[i].kind;
-        const bool curve = kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH;
-        instructions += (curve ? 28 : rft__epi_is_glu(kind) ? 14 : 2) * (i < p->epi.glu_at ? 2 : 1);
-    }
-    return instructions > 20;
-}
-
-static bool reads_matrix(const rft__problem *p) {
-    bool matrix = false;
-    for (int i = 0; i < p->epi.n_op; i++) {
-        const rft__epi_access access = rft__epi_access_of(p->epi.op[i].kind);
-        matrix = matrix || access == RFT__EPI_MATRIX || access == RFT__EPI_BITS || access == RFT__EPI_SEED;
-    }
-    return matrix;
-}
-
 static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, RFT_CHUNK_COLUMNS); }
 
-/* Whether y waits in registers, rounded, and is stored while the next tile is multiplied. Then the list is applied to pairs of
- * columns in the registers that hold them: gate and up must be in one thread's, and chunks of y a step must do. */
+/* Whether packed y waits in registers, in half as many as the sums have, and is stored while the next tile is multiplied: a chunk
+ * a step must do. */
 static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
-    const bool gated = p->epi.glu_at >= 0;
     const cut t = cut_of(p, c);
-    return p->y != RFT_F32 && c->split == 1 && !c->option[PING_PONG] && (!gated || halves(p)) && p->epi.n_out % 2 == 0 &&
-           rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, gated ? t.wn / 2 : t.wn) && !is_long(p) && !reads_matrix(p);
+    return packed(p, c) && !c->option[PING_PONG] && !is_long(p) &&
+           rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, p->epi.glu_at >= 0 ? t.wn / 2 : t.wn);
 }
 
 /* ---- configs ---- */
@@ -151,7 +162,7 @@ static bool divides(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
     const int part = halves(p) ? t.wn / 2 : t.wn;
     const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
-    const bool meet = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0 || deferred(p, c);
+    const bool meet = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0 || packed(p, c);
     return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.w_box % 8 == 0 && meet;
 }
 
@@ -168,7 +179,9 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
         return !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
     }
     if (c->option[PING_PONG]) {
-        return c->row->warps == 12 && c->row->bm * c->row->bn <= 128 * 128 && t.count > f->sms;
+        /* One warpgroup must have registers for the tile; alone it reads less of shared memory than two that cut 64 rows. */
+        const int most = packed(p, c) ? 128 * 192 : 128 * 128;
+        return c->row->bm * c->row->bn <= most && (t.count > f->sms || c->row->bm == 64);
     }
     /* Clusters of four leave SMs idle: measured to pay within a wave. */
     const bool four = c->option[SHARE] != SHARE_BOTH || units(p, c, m).count <= slots(f, c);
@@ -178,7 +191,8 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
 /* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
 static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
-    const bool chunks = p->epi.glu_at < 0 || cut_of(p, c).wn % RFT_CHUNK_COLUMNS == 0;
+    const cut t = cut_of(p, c);
+    const bool chunks = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0;
     return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
            rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
@@ -189,7 +203,7 @@ static void fill_shared(const rft__cuda_facts *f, const rft__problem *p, rft__cu
     const int most = stages(f, p, c);
     c->option[STAGED] = 2;
     c->stages = stages(f, p, c);
-    if (deferred(p, c) && most > c->stages) {
+    if (packed(p, c) && most > c->stages) {
         c->option[STAGED] = 1, c->stages = most;
     }
 }
@@ -233,27 +247,41 @@ static const double SUSTAINED = 5.15e12;  /* FLOP/s of an SM for long: power all
 static const double BURST = 1.08;         /* times that where others wait */
 static const double SHARED_POWER = 0.15;  /* of products' energy, times bytes that a FLOP reads of shared memory, times 64 */
 static const double L2_POWER = 0.02;      /* of the time that L2 takes */
-static const double TURNS_POWER = 1.09;   /* times the energy of products, where warpgroups take turns */
+static const double TURNS_POWER = 1.03;   /* times the energy of products, where warpgroups take turns */
+static const double HIDDEN = 0.1;         /* of an epilogue's time, where products hide it: its energy */
 static const double TAKES = 95.0;         /* bytes a clock into an SM */
+static const double SHARED_READS = 128.0; /* bytes a clock that wgmma reads of shared memory */
 static const double TOGETHER = 1.5;       /* times L2's rate, where W passes it once */
 static const double OVERLAP = 6.0;        /* norm in which products, L2 and memory add up */
 static const double EPILOGUE = 28.0;      /* outputs of a tile a clock, where they are deferred */
 static const double SUM_FIRST = 0.9e-6, SUM_NEXT = 0.5e-6; /* seconds: two parts of k meet, each further one */
 static const double SUM_TILE = 1.4e-6;    /* to send the sums of 128 x 128 to another block */
 
-/* Clocks of a stage, of which TMA brings all from L2 or another block. */
-static double stage_clocks(const rft__cuda_row *r) {
-    const double multiply = (double)r->bm * r->bn * r->bk * element(r) / 4096.0;
-    return fmax(multiply, (double)(r->bm + r->bn) * r->bk * element(r) / TAKES);
+/* Clocks of a stage, of which TMA brings all from L2 or another block. Each wgmma of 64 x wn reads 64 + wn rows. */
+static double stage_clocks(const rft__problem *p, const rft__cuda_config *c) {
+    const rft__cuda_row *const r = c->row;
+    const double bytes = (double)r->bk * element(r), wn = cut_of(p, c).wn, multiply = r->bm * r->bn * bytes / 4096.0;
+    const double reads = r->bm * r->bn / (64.0 * wn) * (64.0 + wn) * bytes / SHARED_READS;
+    return fmax(fmax(multiply, reads), (r->bm + r->bn) * bytes / TAKES);
 }
 
-/* What of a tile's epilogue no wgmma hides: rounding in registers, or f32 through shared memory twice and the whole list. */
+/* Clocks of a tile's epilogue as far as it cannot wait: rounding in registers; that and the list, by 128 lanes; or f32 through
+ * shared memory twice. */
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
-    const double tile = (double)c->row->bm * c->row->bn;
+    const double tile = (double)c->row->bm * c->row->bn, list = tile * instructions_of(p) / 128.0;
     if (deferred(p, c)) {
         return tile / EPILOGUE * (1.0 + 0.5 * p->epi.n_op);
     }
-    return (500.0 + tile / 16.0 * (1.0 + 0.3 * p->epi.n_op + 2.0 * is_long(p))) * (c->option[PING_PONG] ? 0.2 : 1.0);
+    return packed(p, c) ? tile / EPILOGUE + list : 500.0 + tile / 16.0 + list;
+}
+
+/* Seconds of `n` waves' products and of what makes them wait: each epilogue, or, where warpgroups take turns, the last. A tile's
+ * turn is over when the other's epilogue is. */
+static double busy_seconds(const rft__problem *p, const rft__cuda_config *c, double n, double products, double epilogue) {
+    if (c->option[PING_PONG]) {
+        return fmax(n * products, 0.5 * n * (products + epilogue)) + epilogue;
+    }
+    return n * products + (deferred(p, c) ? 1.0 + 0.05 * n : n) * epilogue;
 }
 
 /* Blocks that sum a tile, where all tiles are shared. */
@@ -289,11 +317,12 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
     const double epilogue = epilogue_clocks(p, c) / hertz;
-    const double busy = n * k / r->bk * stage_clocks(r) / hertz + (1.0 + 0.05 * n) * epilogue;
+    const double busy = busy_seconds(p, c, n, k / r->bk * stage_clocks(p, c) / hertz, epilogue);
     const double l2 = blocks * k * bytes_a_k(c, u, parts) / (f->l2_bps * (u.m <= raster_group(f, c, u) ? TOGETHER : 1.0));
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
-    const double power = power_seconds(p, c, blocks, k, flops) + L2_POWER * l2 + n * epilogue;
+    const double lists = (c->option[PING_PONG] ? HIDDEN : 1.0) * n * epilogue;
+    const double power = power_seconds(p, c, blocks, k, flops) + L2_POWER * l2 + lists;
     return START + (c->cluster > 1 ? MEET_LATER : 0.0) + fmax(together + meeting(r, parts), power);
 }
 
@@ -320,7 +349,9 @@ static int ahead(const rft__problem *p, const rft__cuda_config *c) {
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_DEFERRED %d\n#define RFT_AHEAD %d\n", deferred(p, c), ahead(p, c));
+    rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_LONG %d\n", packed(p, c), deferred(p, c),
+                  is_long(p) || reads(p, RFT__EPI_MATRIX));
+    rft__text_add(t, "#define RFT_AHEAD %d\n", ahead(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
 }
@@ -359,7 +390,7 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     const int x_last = last_x_rows(p, c, a->m), w_last = last_w_rows(p, c);
     map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
     map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
-    if (deferred(p, c) && rft__y_fits_map((uintptr_t)a->y, p->epi.n_out, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
+    if (packed(p, c) && rft__y_fits_map((uintptr_t)a->y, p->epi.n_out, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
         map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, RFT_CHUNK_ROWS);
     }
     if (x_last > 0) {

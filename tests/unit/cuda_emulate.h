@@ -40,6 +40,7 @@ typedef struct product { /* what a test asks for */
     rft_type x, w, y;
     bool x_mn, w_mn;
     rft__glu glu;
+    bool curve;    /* a bias in f32, then gelu_tanh: a long list; not with glu */
     int64_t m_max; /* of the plan, where more than m */
     int pad;       /* elements between rows beyond their length */
     int offset;    /* elements by which x and w are off their alignment */
@@ -85,6 +86,8 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
     char text[4096];
     const rft__cuda_row *r = c->row;
     const int compute[] = {1, 4, 2, 3}; /* of RFT__CUDA_F32, TF32, F16, BF16 */
+    static const char curve[] = "OP(BIAS, COLUMN, 1, 0, 0.0f, 0.0f) OP(GELU_TANH, NONE, 0, 0, 0.0f, 0.0f)";
+    const char *const list = p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : p->curve ? curve : "";
     snprintf(
         text, sizeof text,
         "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
@@ -93,8 +96,8 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
         "#define RFT_SPLIT %d\n#define RFT_CLUSTER %d\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
         "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
         p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, early, r->bm, r->bn, r->bk, r->warps,
-        c->m, c->split, c->cluster, c->stages, c->option[0], c->option[1], c->option[2], c->option[3], p->glu != RFT__GLU_NONE,
-        p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "");
+        c->m, c->split, c->cluster, c->stages, c->option[0], c->option[1], c->option[2], c->option[3],
+        p->glu != RFT__GLU_NONE ? 1 : p->curve ? 2 : 0, list);
     rft__text t = {text, sizeof text, strlen(text)};
     if (r->family->text != NULL) {
         r->family->text(&q, c, &t);
@@ -226,9 +229,12 @@ static float emulate_sum(const product *p, int64_t b, int64_t m, int64_t n) {
     return (float)sum;
 }
 
+static float emulate_bias(int64_t n) { return (float)(n % 64) * 0.25f - 8.0f; }
+
 static float emulate_expected(const product *p, int64_t b, int64_t m, int64_t n) {
     if (p->glu == RFT__GLU_NONE) {
-        return emulate_sum(p, b, m, n);
+        const float sum = emulate_sum(p, b, m, n);
+        return p->curve ? rft__gelu_tanh(sum + emulate_bias(n)) : sum;
     }
     const bool halves = p->glu == RFT__GLU_HALVES;
     return rft__silu(emulate_sum(p, b, m, halves ? n : 2 * n)) * emulate_sum(p, b, m, halves ? n + p->n / 2 : 2 * n + 1);
@@ -252,6 +258,11 @@ static rft__problem emulate_problem(const product *p) {
     q.epi.n_in = p->n;
     q.epi.n_out = p->glu == RFT__GLU_NONE ? p->n : p->n / 2;
     q.epi.glu_at = p->glu == RFT__GLU_NONE ? -1 : 0;
+    if (p->curve) {
+        q.epi.n_op = 2;
+        q.epi.op[0] = (rft_epi_op){.kind = RFT_EPI_BIAS, .type = RFT_F32};
+        q.epi.op[1] = (rft_epi_op){.kind = RFT_EPI_GELU_TANH};
+    }
     return q;
 }
 
@@ -261,6 +272,7 @@ static float emulate_rounded(const product *p, float v) {
 }
 
 static rft__cuda_fault emulate_fault; /* of the last run */
+static float emulate_column[4096];    /* the bias, at the end */
 
 static rft__cuda_args emulate_args(const product *p, const operand *x, const operand *w, void *y, int64_t ldy,
                                    const rft__cuda_launch *l) {
@@ -279,6 +291,11 @@ static rft__cuda_args emulate_args(const product *p, const operand *x, const ope
                         .batch = (int)p->batch,
                         .debug = {&emulate_fault, p->dumped, 0}};
     emulate_fault = (rft__cuda_fault){.state = 0};
+    float *const bias = emulate_column + sizeof emulate_column / sizeof *emulate_column - p->n;
+    for (int64_t n = 0; n < p->n; n++) {
+        bias[n] = emulate_bias(n);
+    }
+    a.operand[0] = (rft__cuda_operand){.ptr = bias};
     memcpy(a.number, l->number, sizeof a.number);
     return a;
 }

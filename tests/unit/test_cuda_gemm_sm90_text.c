@@ -75,6 +75,16 @@ static const trial trials[] = {
     {R128X224, 0, 0, 1, 3, 1, {.m = 130, .n = 500, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X96, 1, 0, 1, 3, 2, {.m = 330, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
+    /* a long list: packed behind the last product, or behind another warpgroup's; y staged where it is f32 */
+    {R128X256, 1, 0, 1, 3, 2, {.m = 270, .n = 296, .k = 264, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {R128X112, 0, 0, 1, 2, 1, {.m = 130, .n = 232, .k = 72, .batch = 2, .y = RFT_BF16, .curve = true}},
+    {R128X128, 1, 2, 1, 3, 6, {.m = 500, .n = 200, .k = 600, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {R128X128, 0, 0, 1, 3, 1, {.m = 130, .n = 200, .k = 72, .batch = 1, .curve = true}},
+    {R128X176, 1, 1, 1, 3, 2, {.m = 400, .n = 504, .k = 136, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {R128X192, 0, 1, 1, 3, 1, {.m = 260, .n = 400, .k = 72, .batch = 1, .y = RFT_BF16}},
+    {R128X192, 2, 1, 1, 2, 2, {.m = 270, .n = 704, .k = 136, .batch = 2, .y = RFT_BF16, .curve = true}},
+    {R128X176, 1, 1, 1, 3, 2, {.m = 500, .n = 528, .k = 130, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
+    {R128X128, 0, 1, 1, 3, 1, {.m = 260, .n = 200, .k = 72, .batch = 1, .y = RFT_BF16, .x_mn = true, .w_mn = true}},
     /* the most stages, of which one is used; y of no whole chunk, and of one and a half in each half of a gated unit */
     {R64X64, 0, 0, 1, 12, 1, {.m = 1, .n = 200, .k = 8, .batch = 3, .y = RFT_BF16}},
     {R128X112, 1, 0, 1, 3, 2, {.m = 300, .n = 250, .k = 72, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},

@@ -2,19 +2,20 @@
  *
  * gemm_sm90.cu - Y = epilogue(X W^T) on Hopper for m from about 65 on: persistent blocks, one warpgroup that loads, one or two
  * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup; RFT_X_BOX and
- * RFT_W_BOX, rows of a TMA box; RFT_DEFERRED and RFT_AHEAD, the way of the epilogue.
+ * RFT_W_BOX, rows of a TMA box; RFT_PACKED, RFT_DEFERRED, RFT_LONG and RFT_AHEAD, the way of the epilogue.
  *
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,
  *   X rows |  WG 1     | wm          empty[s]: every warp that multiplies, in every block of the cluster, has done with it
  *   bm     +-----------+           clusters of 2 and 2 x 2: two blocks load halves of an operand they share, to both
- *          |  WG 2     | wm        ping-pong: each warpgroup has a tile of its own, and one multiplies while the other stores
+ *          |  WG 2     | wm        ping-pong: each warpgroup has a tile of its own, and one multiplies while the other finishes
  *          +-----------+ wn        split: the blocks of a cluster sum parts of k, then add them up in order of k
  *                                  tail: the last tiles alone are split so, by the two blocks of a cluster
  *
  * Figures of 128 x 256 x 64 (16-bit): a stage 48 KiB, 4 stages; a step 4 wgmma m64n256k16 a warpgroup, 4.2 MFLOP a block, and
  * 80 KiB read from shared memory in 1024 clocks (80 of 128 bytes a clock); with a shared W 32 KiB from L2 in that time.
- * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored.
+ * Registers: 168 at launch; 40 where TMA is issued, 232 where wgmma is: 128 accumulators, and 64 of y that waits to be stored; up
+ * to 192 accumulators where warpgroups take turns, as nothing waits there.
  * Best configs on an H200, bf16, us at m = 128, 256, 512, 1024; in front: before W passed L2, tiles of 224, 144, 96, 2 x 2.
  *      4096 x 4096   13.6 13.2 12.3   21.0 17.1 15.5    28.6  25.9  24.4    46.0  43.7
  *      2112 x 7168   15.2 14.8 13.2   24.4 18.7 17.8    38.2  26.4  23.4    53.5  42.8
@@ -228,17 +229,29 @@ RFT_FN void produce(cta *b) {
 
 /* ---- warpgroups that multiply ---- */
 
-/* One stage into the accumulators, 32 bytes of k at a time. x, w: shared addresses of this warpgroup's rows. */
-RFT_FN void multiply(float acc[M_BLOCKS][RFT_WN / 2], unsigned x, unsigned w, bool accumulate) {
-    const unsigned long long dx = RFT_X_MN ? rft__descriptor_mn_major(x, 128 * RFT_BK) : rft__descriptor_k_major(x);
-    const unsigned long long dw = RFT_W_MN ? rft__descriptor_mn_major(w, 128 * RFT_BK) : rft__descriptor_k_major(w);
+typedef struct role { /* of a warpgroup that multiplies */
+    int group;        /* 0, 1 */
+    int m, n;         /* first row and column (of W) in the tile */
+    unsigned a, b;    /* bytes from a stage's begin to its rows on either side of wgmma */
+} role;
+
+RFT_FN role role_of(int group) {
+    const int m = PING_PONG ? 0 : group * RFT_WM % RFT_BM, n = PING_PONG ? 0 : group * RFT_WM / RFT_BM * RFT_WN;
+    const role r = {group, m, n, m * RFT_SWIZZLE_ROW, X_BYTES + n * RFT_SWIZZLE_ROW};
+    return r;
+}
+
+/* One stage into the accumulators, 32 bytes of k at a time. a, b: shared addresses of this warpgroup's rows on either side. */
+RFT_FN void multiply(float acc[M_BLOCKS][RFT_WN / 2], unsigned a, unsigned b, bool accumulate) {
+    const unsigned long long da = RFT_WGMMA_A_MN ? rft__descriptor_mn_major(a, 128 * RFT_BK) : rft__descriptor_k_major(a);
+    const unsigned long long db = RFT_WGMMA_B_MN ? rft__descriptor_mn_major(b, 128 * RFT_BK) : rft__descriptor_k_major(b);
     RFT_UNROLL
     for (int s = 0; s < RFT_SWIZZLE_ROW / 32; s++) {
-        const int sx = s * (RFT_X_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
-        const int sw = s * (RFT_W_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
+        const int sa = s * (RFT_WGMMA_A_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
+        const int sb = s * (RFT_WGMMA_B_MN ? RFT_DESCRIPTOR_STEP_MN : RFT_DESCRIPTOR_STEP_K);
         RFT_UNROLL
         for (int i = 0; i < M_BLOCKS; i++) {
-            RFT_WGMMA_N(RFT_WN)(acc[i], dx + sx + i * (RFT_X_MN ? 8 * RFT_BK : 64 * 8), dw + sw, s > 0 || accumulate);
+            RFT_WGMMA_N(RFT_WN)(acc[i], da + sa + i * (RFT_WGMMA_A_MN ? 8 * RFT_BK : 64 * 8), db + sb, s > 0 || accumulate);
         }
     }
 }
@@ -258,13 +271,13 @@ RFT_FN void release(const cta *b, int stage) {
 /* ---- warpgroups that multiply: a tile ---- */
 
 /* Step i of a tile: one stage is multiplied, the one before is released once its wgmma is done. So two groups of wgmma are
- * under way, and the tensor cores never wait for a barrier. x, w: bytes from a stage's begin to this warpgroup's rows. */
-RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int *before, unsigned x, unsigned w,
+ * under way, and the tensor cores never wait for a barrier. */
+RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int *before, const role *r,
                           bool first) {
     const unsigned stage = b->ring + ring->stage * STAGE_BYTES;
     rft__await(b->full + 8 * ring->stage, ring->parity);
     rft__wgmma_fence();
-    multiply(acc, stage + x, stage + w, !first);
+    multiply(acc, stage + r->a, stage + r->b, !first);
     rft__wgmma_commit();
     RFT_WGMMA_WAIT(1);
     if (!first) {
@@ -276,18 +289,18 @@ RFT_FN void multiply_step(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ri
 
 /* The tile before, if it waits, is stored a chunk a step; text() promises as many steps as chunks. Returns the last stage, which
  * is being multiplied yet. */
-RFT_FN int multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, unsigned x, unsigned w,
-                          parcel *last, char *staged) {
+RFT_FN int multiply_tile(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], rft__ring *ring, int steps, const role *r, parcel *last,
+                         char *staged) {
     int before = 0, i = 0;
     _Pragma("unroll 1")
     for (; RFT_DEFERRED && i < Y_CHUNKS; i++) {
-        multiply_step(b, acc, ring, &before, x, w, i == 0);
+        multiply_step(b, acc, ring, &before, r, i == 0);
         if (last->waits) {
             deliver_chunk(b->a, b->map.y, last, i, staged);
         }
     }
     for (; i < steps; i++) {
-        multiply_step(b, acc, ring, &before, x, w, i == 0);
+        multiply_step(b, acc, ring, &before, r, i == 0);
     }
     return before;
 }
@@ -298,18 +311,6 @@ RFT_FN void finish_products(const cta *b, int stage) {
 }
 
 /* ---- roles ---- */
-
-typedef struct role { /* of a warpgroup that multiplies */
-    int group;        /* 0, 1 */
-    int m, n;         /* first row and column (of W) in the tile */
-    unsigned x, w;    /* the same as bytes in a stage */
-} role;
-
-RFT_FN role role_of(int group) {
-    const int m = PING_PONG ? 0 : group * RFT_WM % RFT_BM, n = PING_PONG ? 0 : group * RFT_WM / RFT_BM * RFT_WN;
-    const role r = {group, m, n, m * RFT_SWIZZLE_ROW, X_BYTES + n * RFT_SWIZZLE_ROW};
-    return r;
-}
 
 RFT_FN spot spot_of(const role *r, const work *w) {
     const spot s = {w->batch, w->m0 + r->m, (w->n0 + r->n) / (RFT_GLU ? 2 : 1)};
@@ -337,20 +338,38 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
     }
 }
 
-/* Both warpgroups on each tile. The next unit is found while the last products of this one are under way. */
+/* Where a warp stages chunks. */
+RFT_FN char *staged_of(const cta *b) { return b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES; }
+
+RFT_FN parcel empty_parcel(const cta *b) {
+    parcel p;
+    p.waits = false, p.by_map = y_by_map(b->a), p.place = 0;
+    return p;
+}
+
+/* A tile that no product of this warpgroup hides. */
+RFT_FN void finish(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const spot *at, parcel *p, char *staged) {
+    if (RFT_PACKED) {
+        p->at = *at;
+        finish_packed(b->a, b->map.y, acc, p, staged);
+    } else {
+        finish_tile(b->a, acc, staged, at);
+    }
+}
+
+/* All warpgroups on each tile. The next unit is found while the last products of this one are under way. */
 RFT_FN void consume(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES;
+    char *const staged = staged_of(b);
     rft__ring ring = {0, 0};
-    parcel last;
+    parcel last = empty_parcel(b);
     work w, next;
-    last.waits = false, last.by_map = y_by_map(b->a), last.place = 0;
     int unit = first_unit();
     for (bool more = work_at(b, unit, &next); more;) {
         float acc[M_BLOCKS][RFT_WN / 2];
         w = next;
         const spot at = spot_of(r, &w);
         prefetch_matrices(b->a, &at);
-        const int stage = multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &last, staged);
+        const int stage = multiply_tile(b, acc, &ring, w.steps, r, &last, staged);
         unit += unit_stride();
         more = work_at(b, unit, &next);
         finish_products(b, stage);
@@ -361,7 +380,7 @@ RFT_FN void consume(const cta *b, const role *r) {
         } else if (RFT_DEFERRED) {
             pack(b->a, acc, &at, &last);
         } else {
-            finish_tile(b->a, acc, staged, &at);
+            finish(b, acc, &at, &last, staged);
         }
     }
     if (RFT_DEFERRED && last.waits) {
@@ -370,13 +389,13 @@ RFT_FN void consume(const cta *b, const role *r) {
     RFT_BULK_WAIT_READ(0);
 }
 
-/* Each warpgroup on every other tile, one multiplying at a time: barrier 1 + group says that it is this group's turn. */
+/* Each warpgroup on every other tile, one multiplying at a time: barrier 1 + group says that it is this group's turn, as soon as
+ * the other's last products are on their way. */
 RFT_FN void consume_in_turn(const cta *b, const role *r) {
-    char *const staged = b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES;
+    char *const staged = staged_of(b);
     rft__ring ring = {0, 0};
-    parcel none;
-    none.waits = false, none.by_map = false, none.place = 0;
-    work w, next;
+    parcel last = empty_parcel(b);
+    work w;
     int unit = first_unit();
     if (r->group == 1) {
         work_at(b, unit, &w);
@@ -389,13 +408,15 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
         float acc[M_BLOCKS][RFT_WN / 2];
         prefetch_matrices(b->a, &at);
         rft__bar_sync(1 + r->group, 256);
-        finish_products(b, multiply_tile(b, acc, &ring, w.steps, r->x, r->w, &none, staged));
-        if (work_at(b, unit + unit_stride(), &next)) {
+        const int stage = multiply_tile(b, acc, &ring, w.steps, r, &last, staged);
+        if (unit + unit_stride() < b->a->number[3]) {
             rft__bar_arrive(2 - r->group, 256);
         }
-        finish_tile(b->a, acc, staged, &at);
+        finish_products(b, stage);
+        finish(b, acc, &at, &last, staged);
         rft__ring_skip(&ring, RFT_STAGES, w.steps);
     }
+    RFT_BULK_WAIT_READ(0);
 }
 
 RFT_FN void multiply_role(const cta *b, int group) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_sm90_epilogue.cuh - from accumulators of wgmma to y, in two ways, each by a warp on its own rows:
+ * gemm_sm90_epilogue.cuh - from accumulators of wgmma to y, in three ways, each by a warp on its own rows:
  *     staged    chunks of f32 go through shared memory and become spans of 8 columns: any list, any y, sums of split parts
- *     deferred  the list is applied to pairs of columns in registers; they wait there, rounded to 16 bits, until they are
- *               stored a chunk a step while the next tile is multiplied: short lists that read no matrix
+ *     packed    the list is applied to pairs of columns in registers, which are rounded to 16 bits there, and y is stored a chunk
+ *               at a time by TMA: lists that read no matrix
+ *     deferred  packed, but for short lists the pairs wait in registers, and are stored a chunk a step while the next tile is
+ *               multiplied
  * Included by gemm_sm90.cu behind RFT_WM x RFT_WN, the tile of a warpgroup.
  */
 #ifndef RFT_CUDA_KERNELS_GEMM_SM90_EPILOGUE_CUH
@@ -20,11 +22,13 @@
 #define Y_COLUMNS (RFT_GLU ? RFT_CHUNK_COLUMNS / 2 : RFT_CHUNK_COLUMNS) /* of a chunk */
 #define SPANS_ROW (Y_COLUMNS / RFT_SPAN)
 
-/* y of 16 bits: rounded accumulators wait in registers and are stored while the next tile is multiplied. */
+/* Packed y of 16 bits. */
 #define Y_WIDTH (RFT_GLU ? RFT_WN / 2 : RFT_WN) /* columns of y of a warpgroup */
 #define Y_CHUNKS_ROW ((Y_WIDTH + RFT_CHUNK_COLUMNS - 1) / RFT_CHUNK_COLUMNS)
 #define Y_CHUNKS (M_BLOCKS * Y_CHUNKS_ROW)
 #define Y_WORDS (RFT_DEFERRED ? Y_CHUNKS * 16 : 1)
+#define SLICE   8 /* registers: 16 columns of a chunk, one stmatrix */
+#define SLICES  (32 / SLICE)
 
 typedef struct spot { /* of y: where something begins */
     int batch, m, n;
@@ -249,24 +253,38 @@ RFT_FN spot parcel_spot(const spot *first, int c) {
     return s;
 }
 
-/* Applies the list to the accumulators of a chunk where they are; unrolled, as each register is free once its word is made. Pairs
- * beyond an edge take the operands of the last one within; they are not stored. text() promises an even number of columns. */
+/* Whether the warpgroup has it: its last chunk may end before. */
+RFT_FN bool slice_exists(int chunk, int slice) { return (chunk % Y_CHUNKS_ROW * SLICES + slice) * SLICE < Y_WIDTH / 2; }
+
+/* Applies the list to registers r, ... of a chunk at `at`, and rounds them. Pairs beyond an edge take the operands of the last
+ * one within; they are not stored. text() promises an even number of columns. */
+RFT_FN void pack_slice(const rft__cuda_args *a, const spot *at, int r, float v[SLICE], float up[SLICE],
+                       unsigned word[SLICE / 2]) {
+    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
+    RFT_UNROLL
+    for (int i = 0; i < SLICE; i += 2) {
+        dump_pair(a, at, r + i, v + i, up + i);
+        if (RFT_EPI_COUNT > 0) {
+            const int row = at->m + rft__wgmma_row(lane, r + i), column = at->n + rft__wgmma_column(lane, r + i);
+            rft__epi_span(a, at->batch, min(row, a->m - 1), min(column, columns - 2), v + i, up + i, 2, 2);
+        }
+        word[i / 2] = rft__narrow_pair(RFT_Y_TYPE, v[i], v[i + 1]);
+    }
+}
+
+/* A chunk where it is; unrolled, as each register is free once its word is made. */
 RFT_FN void pack_chunk(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2], int chunk, parcel *to) {
-    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n, first = chunk % Y_CHUNKS_ROW * 32;
+    const int first = chunk % Y_CHUNKS_ROW * 32;
     const spot at = parcel_spot(&to->at, chunk);
     RFT_UNROLL
-    for (int r = 0; r < 32; r += 2) {
-        if (first + r >= Y_WIDTH / 2) {
-            to->word[16 * chunk + r / 2] = 0;
-            continue;
+    for (int r = 0; r < 32; r += SLICE) {
+        unsigned *const word = to->word + 16 * chunk + r / 2;
+        if (slice_exists(chunk, r / SLICE)) {
+            float *const v = acc[chunk / Y_CHUNKS_ROW] + first + r;
+            pack_slice(a, &at, r, v, v + (RFT_GLU ? RFT_WN / 4 : 0), word);
+        } else {
+            word[0] = word[1] = word[2] = word[3] = 0;
         }
-        float *const v = acc[chunk / Y_CHUNKS_ROW] + first + r, *const up = v + (RFT_GLU ? RFT_WN / 4 : 0);
-        dump_pair(a, &at, r, v, up);
-        if (RFT_EPI_COUNT > 0) {
-            const int row = at.m + rft__wgmma_row(lane, r), column = at.n + rft__wgmma_column(lane, r);
-            rft__epi_span(a, at.batch, min(row, a->m - 1), min(column, columns - 2), v, up, 2, 2);
-        }
-        to->word[16 * chunk + r / 2] = rft__narrow_pair(RFT_Y_TYPE, v[0], v[1]);
     }
 }
 
@@ -287,13 +305,16 @@ RFT_FN void forget(parcel *p) {
     }
 }
 
-/* 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
-RFT_FN void stage_words(const unsigned *v, unsigned to) {
+/* 16 of a chunk's columns, which is 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
+RFT_FN void stage_slice(const unsigned *word, int slice, unsigned to) {
     const int lane = threadIdx.x % 32, row = lane % 16;
+    rft__stmatrix4(to + rft__swizzle_128(row * 128 + (2 * slice + lane / 16) * 16), word);
+}
+
+RFT_FN void stage_words(const unsigned *v, unsigned to) {
     RFT_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const unsigned at = to + rft__swizzle_128(row * 128 + (2 * i + lane / 16) * 16);
-        rft__stmatrix4(at, v + 4 * i);
+    for (int i = 0; i < SLICES; i++) {
+        stage_slice(v + 4 * i, i, to);
     }
 }
 
@@ -316,61 +337,125 @@ RFT_FN void store_words(const rft__cuda_args *a, int batch, int m, int n, uint4 
 }
 
 RFT_FN bool y_by_map(const rft__cuda_args *a) {
-    return RFT_DEFERRED &&
+    return RFT_PACKED &&
            rft__y_fits_map((unsigned long long)a->y, RFT_GLU ? a->n / 2 : a->n, a->ldy, RFT_BATCHED ? a->y_batch_stride : 0);
 }
 
-/* A warp's chunk by one bulk store; where there is room for two, the store of the chunk before may still be reading the other. */
-RFT_FN void send_chunk(const rft__cuda_map *map, parcel *from, const spot *at, int chunk, char *staged) {
-    const unsigned place = rft__shared(staged) + from->place;
-    from->place = STAGED_CHUNKS == 2 ? from->place ^ RFT_Y_CHUNK_BYTES : 0;
+/* Where the next chunk is staged; where there is room for two, the store of the one before may still be reading the other. */
+RFT_FN unsigned next_place(parcel *p) {
+    const unsigned place = p->place;
+    p->place = STAGED_CHUNKS == 2 ? place ^ RFT_Y_CHUNK_BYTES : 0;
     RFT_BULK_WAIT_READ(STAGED_CHUNKS - 1);
     __syncwarp();
-    stage_parcel(from, chunk, place);
+    return place;
+}
+
+/* A warp's staged chunk by one bulk store. */
+RFT_FN void send_chunk(const rft__cuda_map *map, const spot *at, unsigned from) {
     rft__fence_async();
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
         if (RFT_BATCHED) {
-            rft__map_store3(map, place, at->n, at->m, at->batch);
+            rft__map_store3(map, from, at->n, at->m, at->batch);
         } else {
-            rft__map_store2(map, place, at->n, at->m);
+            rft__map_store2(map, from, at->n, at->m);
         }
         rft__bulk_commit();
     }
 }
 
-/* The same by the warp's own stores, for y of any alignment and for a chunk that is half another warpgroup's. */
-RFT_FN void store_chunk(const rft__cuda_args *a, const parcel *from, const spot *at, int chunk, char *staged) {
+/* The same by the warp's own stores, for y of any alignment and for a chunk that is half another warpgroup's. An empty group
+ * stands for the bulk store, so that next_place counts places. */
+RFT_FN void store_chunk(const rft__cuda_args *a, const spot *at, const char *from) {
     const int lane = threadIdx.x % 32, n = at->n + lane % 8 * 8, left = columns_left(a, at->n, n);
-    RFT_BULK_WAIT_READ(0);
-    __syncwarp();
-    stage_parcel(from, chunk, rft__shared(staged));
     __syncwarp();
     _Pragma("unroll 1")
     for (int i = 0; i < 4; i++) {
         const int row = lane / 8 + 4 * i, m = at->m + row;
-        const uint4 w = *(const uint4 *)(staged + rft__swizzle_128(row * 128 + lane % 8 * 16));
+        const uint4 w = *(const uint4 *)(from + rft__swizzle_128(row * 128 + lane % 8 * 16));
         if (m < a->m) {
             store_words(a, at->batch, m, n, w, left);
         }
     }
-    __syncwarp();
+    rft__bulk_commit();
+}
+
+RFT_FN void deliver_staged(const rft__cuda_args *a, const rft__cuda_map *map, const parcel *p, int chunk, const char *from) {
+    const spot at = parcel_spot(&p->at, chunk);
+    const bool whole = (chunk % Y_CHUNKS_ROW + 1) * RFT_CHUNK_COLUMNS <= Y_WIDTH;
+    if (whole && p->by_map) {
+        send_chunk(map, &at, rft__shared(from));
+    } else {
+        store_chunk(a, &at, from);
+    }
 }
 
 RFT_FN void deliver_chunk(const rft__cuda_args *a, const rft__cuda_map *map, parcel *from, int chunk, char *staged) {
-    const spot at = parcel_spot(&from->at, chunk);
-    const bool whole = (chunk % Y_CHUNKS_ROW + 1) * RFT_CHUNK_COLUMNS <= Y_WIDTH;
-    if (whole && from->by_map) {
-        send_chunk(map, from, &at, chunk, staged);
-    } else {
-        store_chunk(a, from, &at, chunk, staged);
-    }
+    char *const place = staged + next_place(from);
+    stage_parcel(from, chunk, rft__shared(place));
+    deliver_staged(a, map, from, chunk, place);
 }
 
 RFT_FN void deliver(const rft__cuda_args *a, const rft__cuda_map *map, parcel *from, char *staged) {
     _Pragma("unroll 1")
     for (int c = 0; c < Y_CHUNKS; c++) {
         deliver_chunk(a, map, from, c, staged);
+    }
+}
+
+/* ---- the same without a wait in registers: a tile whose y is stored behind its last product ---- */
+
+/* Slice s, a constant, of a warpgroup's accumulators, counted over its chunks. */
+RFT_FN void take_slice(float acc[M_BLOCKS][RFT_WN / 2], int s, float v[SLICE], float up[SLICE]) {
+    const int from = s % (Y_CHUNKS_ROW * SLICES) * SLICE;
+    if (s < Y_CHUNKS * SLICES && slice_exists(s / SLICES, s % SLICES)) {
+        RFT_UNROLL
+        for (int i = 0; i < SLICE; i++) {
+            v[i] = acc[s / (Y_CHUNKS_ROW * SLICES)][from + i];
+            up[i] = RFT_GLU ? acc[s / (Y_CHUNKS_ROW * SLICES)][from + i + RFT_WN / 4] : 0;
+        }
+    }
+}
+
+/* The same where s is not a constant, by a jump: registers have no index, and comparisons would be taken for 8 moves each. */
+#define RFT_TAKE(S)                   \
+    case S:                           \
+        take_slice(acc, S, v, up);    \
+        break;
+#define RFT_TAKE_4(S) RFT_TAKE(S) RFT_TAKE(S + 1) RFT_TAKE(S + 2) RFT_TAKE(S + 3)
+RFT_FN void take_any_slice(float acc[M_BLOCKS][RFT_WN / 2], int s, float v[SLICE], float up[SLICE]) {
+    switch (s) {
+        RFT_TAKE_4(0)
+        RFT_TAKE_4(4)
+        RFT_TAKE_4(8)
+        RFT_TAKE_4(12)
+        RFT_TAKE_4(16)
+        RFT_TAKE_4(20)
+    }
+}
+
+#if RFT_LONG
+#define RFT_EACH _Pragma("unroll 1")
+#else
+#define RFT_EACH RFT_UNROLL
+#endif
+
+/* p: what a parcel is without words. */
+RFT_FN void finish_packed(const rft__cuda_args *a, const rft__cuda_map *map, float acc[M_BLOCKS][RFT_WN / 2], parcel *p,
+                          char *staged) {
+    RFT_EACH
+    for (int c = 0; c < Y_CHUNKS; c++) {
+        const spot at = parcel_spot(&p->at, c);
+        char *const place = staged + next_place(p);
+        RFT_EACH
+        for (int s = 0; s < SLICES && slice_exists(c, s); s++) {
+            float v[SLICE] = {0}, up[SLICE] = {0};
+            unsigned word[SLICE / 2];
+            take_any_slice(acc, c * SLICES + s, v, up);
+            pack_slice(a, &at, s * SLICE, v, up, word);
+            stage_slice(word, s, rft__shared(place));
+        }
+        deliver_staged(a, map, p, c, place);
     }
 }
 
