@@ -25,7 +25,8 @@ enum {
 /* A config's tile as the kernel sees it. */
 typedef struct cut {
     int consumers;    /* warpgroups that multiply */
-    int wm, wn;       /* rows and columns of one */
+    int wm, wn;       /* rows and columns of one, as wgmma has them */
+    int w_rows;       /* of W of one */
     int x_box, w_box; /* rows of X and W that a TMA box brings */
     int stage_bytes;
 } cut;
@@ -67,16 +68,23 @@ static bool packed(const rft__problem *p, const rft__cuda_config *c) {
            !reads(p, RFT__EPI_SEED) && (!matrix || c->option[PING_PONG]);
 }
 
+/* Whether rows of W are those of wgmma, and tokens its columns: a tall tile then reads less of shared memory. */
+static bool turned(const rft__problem *p, const rft__cuda_config *c) {
+    return packed(p, c) && p->epi.glu_at < 0 && !reads(p, RFT__EPI_MATRIX) && c->row->bm >= 4 * c->row->bn;
+}
+
 /* ---- a tile ---- */
 
 static cut cut_of(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const int consumers = r->warps / 4 - 1, groups = c->option[PING_PONG] ? 1 : consumers;
-    const int down = r->bm / groups >= 64 ? groups : 1, wn = r->bn * down / groups;
+    const int rows = turned(p, c) ? r->bn : r->bm, columns = turned(p, c) ? r->bm : r->bn;
+    const int down = rows / groups >= 64 ? groups : 1, wm = rows / down, wn = columns * down / groups;
     const int w_box = halves(p) ? wn / 2 : r->bn / down_of(c);
     return (cut){.consumers = consumers,
-                 .wm = r->bm / down,
+                 .wm = wm,
                  .wn = wn,
+                 .w_rows = turned(p, c) ? wm : wn,
                  .x_box = rft__cuda_x_mn(p) ? 64 : r->bm / across_of(c),
                  .w_box = rft__cuda_w_mn(p) ? 64 : w_box,
                  .stage_bytes = (r->bm + r->bn) * r->bk * element(r)};
@@ -139,7 +147,7 @@ static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__
  * a step must do. */
 static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    return packed(p, c) && !c->option[PING_PONG] && !is_long(p) &&
+    return packed(p, c) && !turned(p, c) && !c->option[PING_PONG] && !is_long(p) &&
            rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, p->epi.glu_at >= 0 ? t.wn / 2 : t.wn);
 }
 
@@ -160,7 +168,7 @@ static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row 
 static bool divides(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const cut t = cut_of(p, c);
-    const int part = halves(p) ? t.wn / 2 : t.wn;
+    const int part = halves(p) ? t.wn / 2 : t.w_rows;
     const bool x = r->bm % (t.x_box * across_of(c)) == 0, w = part % t.w_box == 0 && r->bn % (t.w_box * down_of(c)) == 0;
     const bool meet = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0 || packed(p, c);
     return x && (w || (!halves(p) && !rft__cuda_w_mn(p))) && t.w_box % 8 == 0 && meet;
@@ -193,7 +201,7 @@ static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const cut t = cut_of(p, c);
     const bool chunks = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0;
-    return c->cluster == 2 && c->split == 1 && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
+    return c->cluster == 2 && c->split == 1 && !turned(p, c) && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
            rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
 }
 
@@ -349,8 +357,8 @@ static int ahead(const rft__problem *p, const rft__cuda_config *c) {
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_LONG %d\n", packed(p, c), deferred(p, c),
-                  is_long(p) || reads(p, RFT__EPI_MATRIX));
+    rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_TURNED %d\n#define RFT_LONG %d\n", packed(p, c),
+                  deferred(p, c), turned(p, c), is_long(p) || reads(p, RFT__EPI_MATRIX));
     rft__text_add(t, "#define RFT_AHEAD %d\n", ahead(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
@@ -391,7 +399,8 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     map[0] = rft__cuda_x_map(p, a, rft__cuda_x_mn(p) ? c->row->bk : t.x_box);
     map[1] = rft__cuda_w_map(p, a, rft__cuda_w_mn(p) ? c->row->bk : t.w_box);
     if (packed(p, c) && rft__y_fits_map((uintptr_t)a->y, p->epi.n_out, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
-        map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride, RFT_CHUNK_ROWS);
+        map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride,
+                                  turned(p, c) ? RFT_CHUNK_COLUMNS : RFT_CHUNK_ROWS);
     }
     if (x_last > 0) {
         map[3] = rft__cuda_x_map(p, a, x_last);

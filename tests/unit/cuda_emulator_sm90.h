@@ -272,6 +272,20 @@ RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
     __syncwarp();
 }
 
+/* Word j of a lane belongs to columns lane / 4 of rows lane % 4 * 2 and the next. */
+RFT_FN void rft__stmatrix4_turned(unsigned address, const unsigned *v) {
+    uint32_t *const rows = shown[now->block->rank][warp_of()];
+    const unsigned lane = now->thread.x % 32;
+    fault_unless(address % 16 == 0);
+    rows[lane] = address;
+    __syncwarp();
+    now->unfenced = true;
+    for (unsigned i = 0; i < 8; i++) {
+        memcpy(now->block->memory + rows[i / 2 * 8 + lane % 4 * 2 + i % 2] + lane / 4 * 2, (const char *)v + 2 * i, 2);
+    }
+    __syncwarp();
+}
+
 /* ---- TMA: a map's first word is the address of its description ---- */
 
 RFT_FN unsigned long long rft__policy_stream(void) { return 0; }
@@ -411,14 +425,22 @@ static float operand_at(uint64_t descriptor, int row, int k, bool mn) {
     return RFT_X_TYPE == 1 ? __uint_as_float(bits) : RFT_X_TYPE == 3 ? __uint_as_float(bits << 16) : rft__widen_f16(bits);
 }
 
+#if RFT_TURNED
+#define A_MN RFT_W_MN
+#define B_MN RFT_X_MN
+#else
+#define A_MN RFT_X_MN
+#define B_MN RFT_W_MN
+#endif
+
 static void multiply_now(const product *p) {
     const int t = (int)now->thread.x % 128, depth = RFT_X_TYPE == 1 ? 8 : 16;
     fault_unless(p->a >> 62 == 1 && p->b >> 62 == 1 && (p->a >> 49 & 7u) == 0);
     for (int r = 0; r < p->n / 2; r++) {
         double sum = p->accumulate ? p->d[r] : 0;
         for (int k = 0; k < depth; k++) {
-            sum += (double)operand_at(p->a, t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, k, RFT_X_MN) *
-                   (double)operand_at(p->b, r / 4 * 8 + t % 4 * 2 + r % 2, k, RFT_W_MN);
+            sum += (double)operand_at(p->a, t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, k, A_MN) *
+                   (double)operand_at(p->b, r / 4 * 8 + t % 4 * 2 + r % 2, k, B_MN);
         }
         p->d[r] = (float)sum;
     }

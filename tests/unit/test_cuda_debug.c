@@ -52,6 +52,8 @@ static const scene scenes[] = {
      {.m = 265, .n = 400, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {ROW(gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 128, 176, 64, 12), CONFIG(0, 1, 1, 3, 0, 1, 0, 2), 1, 1,
      {.m = 130, .n = 360, .k = 72, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {ROW(gemm_sm90, RFT_BF16, RFT_BF16, RFT__CUDA_BF16, 256, 64, 64, 12), CONFIG(0, 1, 1, 3, 0, 0, 0, 2), 1, 1,
+     {.m = 270, .n = 136, .k = 136, .batch = 1, .y = RFT_BF16}},
 };
 
 static void run(const scene *s, int dump, float *dumped) {

@@ -349,8 +349,8 @@ static void check_config(const rft__problem *p, int64_t m, const rft__cuda_confi
         assert_int_equal(l.number[i + 1], map[i].rank > 0 ? (int)map[i].box[1] : 0);
         assert_true(map[i].box[1] % 8 == 0 && map[i].box[1] <= map[i - 3].box[1]);
     }
-    if (map[2].rank > 0) { /* of y, 16 rows of a warp */
-        assert_true(p->y != RFT_F32 && map[2].box[0] == 64 && map[2].box[1] == 16);
+    if (map[2].rank > 0) { /* of y: 16 rows of a warp, or 64 of a warpgroup */
+        assert_true(p->y != RFT_F32 && map[2].box[0] == 64 && (map[2].box[1] == 16 || map[2].box[1] == 64));
     }
     assert_true(f->seconds(&h200, p, m, c) > 0);
 }

@@ -11,12 +11,12 @@ static const rft__cuda_row rows[] = {
     ROW(128, 256, 64), ROW(256, 128, 64), ROW(128, 192, 64), ROW(128, 128, 64),
     ROW(64, 256, 64), ROW(64, 128, 64), ROW(128, 64, 64), ROW(128, 224, 64),
     ROW(128, 144, 64), ROW(128, 96, 64), ROW(64, 64, 64), ROW(64, 112, 64),
-    ROW(128, 176, 64), ROW(128, 112, 64),
+    ROW(128, 176, 64), ROW(128, 112, 64), ROW(256, 64, 64),
     {"tf32 128x128", &rft__cuda_gemm_sm90, RFT_F32, RFT_F32, RFT__CUDA_TF32, 128, 128, 32, 12, 90, 1, 0},
 };
 enum {
     R128X256, R256X128, R128X192, R128X128, R64X256, R64X128, R128X64, R128X224, R128X144, R128X96, R64X64, R64X112, R128X176,
-    R128X112, TF32
+    R128X112, R256X64, TF32
 };
 
 typedef struct trial {
@@ -85,6 +85,16 @@ static const trial trials[] = {
     {R128X192, 2, 1, 1, 2, 2, {.m = 270, .n = 704, .k = 136, .batch = 2, .y = RFT_BF16, .curve = true}},
     {R128X176, 1, 1, 1, 3, 2, {.m = 500, .n = 528, .k = 130, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X128, 0, 1, 1, 3, 1, {.m = 260, .n = 200, .k = 72, .batch = 1, .y = RFT_BF16, .x_mn = true, .w_mn = true}},
+    /* turned */
+    {R256X64, 0, 0, 1, 3, 1, {.m = 300, .n = 136, .k = 136, .batch = 1, .y = RFT_BF16}},
+    {R256X64, 1, 0, 1, 3, 2, {.m = 520, .n = 136, .k = 72, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {R256X64, 2, 0, 1, 2, 2, {.m = 200, .n = 296, .k = 200, .batch = 2, .y = RFT_BF16}},
+    {R256X64, 0, 1, 1, 3, 1, {.m = 520, .n = 150, .k = 136, .batch = 1, .y = RFT_BF16, .curve = true}},
+    {R256X64, 1, 1, 1, 2, 2, {.m = 700, .n = 200, .k = 136, .batch = 1, .y = RFT_BF16}},
+    {R256X64, 0, 0, 1, 3, 1, {.m = 264, .n = 72, .k = 130, .batch = 1, .y = RFT_BF16, .x_mn = true, .w_mn = true}},
+    {R256X64, 0, 1, 1, 3, 1, {.m = 520, .n = 72, .k = 72, .batch = 2, .y = RFT_BF16, .w_mn = true}},
+    {R256X64, 1, 2, 1, 3, 4, {.m = 500, .n = 130, .k = 600, .batch = 1}}, /* y of f32: as any other row */
+    {R256X64, 0, 0, 1, 3, 1, {.m = 300, .n = 200, .k = 136, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     /* the most stages, of which one is used; y of no whole chunk, and of one and a half in each half of a gated unit */
     {R64X64, 0, 0, 1, 12, 1, {.m = 1, .n = 200, .k = 8, .batch = 3, .y = RFT_BF16}},
     {R128X112, 1, 0, 1, 3, 2, {.m = 300, .n = 250, .k = 72, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},

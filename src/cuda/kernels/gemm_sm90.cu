@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm_sm90.cu - Y = epilogue(X W^T) on Hopper for m from about 65 on: persistent blocks, one warpgroup that loads, one or two
- * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup; RFT_X_BOX and
- * RFT_W_BOX, rows of a TMA box; RFT_PACKED, RFT_DEFERRED, RFT_LONG and RFT_AHEAD, the way of the epilogue.
+ * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup as wgmma has
+ * it, with rows of X above, or those of W where RFT_TURNED; RFT_X_BOX and RFT_W_BOX, rows of a TMA box; RFT_PACKED, RFT_DEFERRED,
+ * RFT_LONG and RFT_AHEAD, the way of the epilogue.
  *
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,
@@ -33,8 +34,13 @@
  * with one of 96, and m = 200 took 24.9 where m = 256 takes 15.6; so the last tile has boxes of its own.
  */
 #include "config.h"
+#if RFT_TURNED
+#define RFT_WGMMA_A_MN RFT_W_MN
+#define RFT_WGMMA_B_MN RFT_X_MN
+#else
 #define RFT_WGMMA_A_MN RFT_X_MN
 #define RFT_WGMMA_B_MN RFT_W_MN
+#endif
 #include "gemm_sm90_epilogue.cuh"
 
 #define CONSUMERS (RFT_WARPS / 4 - 1)
@@ -236,8 +242,11 @@ typedef struct role { /* of a warpgroup that multiplies */
 } role;
 
 RFT_FN role role_of(int group) {
-    const int m = PING_PONG ? 0 : group * RFT_WM % RFT_BM, n = PING_PONG ? 0 : group * RFT_WM / RFT_BM * RFT_WN;
-    const role r = {group, m, n, m * RFT_SWIZZLE_ROW, X_BYTES + n * RFT_SWIZZLE_ROW};
+    const int rows = RFT_TURNED ? RFT_BN : RFT_BM, in_turn = PING_PONG ? 0 : group;
+    const int a = in_turn * RFT_WM % rows, b = in_turn * RFT_WM / rows * RFT_WN;
+    const unsigned w = X_BYTES;
+    const role r = {group, RFT_TURNED ? b : a, RFT_TURNED ? a : b, (RFT_TURNED ? w : 0) + a * RFT_SWIZZLE_ROW,
+                    (RFT_TURNED ? 0 : w) + b * RFT_SWIZZLE_ROW};
     return r;
 }
 
@@ -338,8 +347,10 @@ RFT_FN void finish_shared(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const w
     }
 }
 
-/* Where a warp stages chunks. */
-RFT_FN char *staged_of(const cta *b) { return b->memory + RING_BYTES + (threadIdx.x / 32 - 4) * STAGED_BYTES; }
+/* Where the owners of a chunk stage it. */
+RFT_FN char *staged_of(const cta *b) {
+    return b->memory + RING_BYTES + (threadIdx.x - 128) / OWNERS * (OWNERS / 32 * STAGED_BYTES);
+}
 
 RFT_FN parcel empty_parcel(const cta *b) {
     parcel p;

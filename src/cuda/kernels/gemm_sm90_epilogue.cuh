@@ -6,7 +6,8 @@
  *               at a time by TMA: lists that read no matrix
  *     deferred  packed, but for short lists the pairs wait in registers, and are stored a chunk a step while the next tile is
  *               multiplied
- * Included by gemm_sm90.cu behind RFT_WM x RFT_WN, the tile of a warpgroup.
+ * Turned (RFT_TURNED), wgmma's rows are those of W and its columns tokens: a packed chunk is then 64 tokens of all four warps.
+ * Included by gemm_sm90.cu behind RFT_WM x RFT_WN, the tile of a warpgroup as wgmma has it.
  */
 #ifndef RFT_CUDA_KERNELS_GEMM_SM90_EPILOGUE_CUH
 #define RFT_CUDA_KERNELS_GEMM_SM90_EPILOGUE_CUH
@@ -29,6 +30,7 @@
 #define Y_WORDS (RFT_DEFERRED ? Y_CHUNKS * 16 : 1)
 #define SLICE   8 /* registers: 16 columns of a chunk, one stmatrix */
 #define SLICES  (32 / SLICE)
+#define OWNERS  (RFT_TURNED ? 128 : 32) /* threads that make a chunk */
 
 typedef struct spot { /* of y: where something begins */
     int batch, m, n;
@@ -247,20 +249,54 @@ RFT_FN void finish_tile(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2]
 
 /* Chunk c of this warp's parcel, from that of the warpgroup. */
 RFT_FN spot parcel_spot(const spot *first, int c) {
-    const int warp = threadIdx.x / 32 % 4;
-    const spot s = {first->batch, first->m + c / Y_CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS,
-                    first->n + c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS};
-    return s;
+    const int warp = threadIdx.x / 32 % 4, block = c / Y_CHUNKS_ROW * 64, in_row = c % Y_CHUNKS_ROW * RFT_CHUNK_COLUMNS;
+    const spot turned = {first->batch, first->m + in_row, first->n + block};
+    const spot s = {first->batch, first->m + block + warp * RFT_CHUNK_ROWS, first->n + in_row};
+    return RFT_TURNED ? turned : s;
+}
+
+/* All threads that make a chunk together. */
+RFT_FN void sync_owners(void) {
+    if (RFT_TURNED) {
+        rft__bar_sync(2 + threadIdx.x / 128, 128);
+    } else {
+        __syncwarp();
+    }
 }
 
 /* Whether the warpgroup has it: its last chunk may end before. */
 RFT_FN bool slice_exists(int chunk, int slice) { return (chunk % Y_CHUNKS_ROW * SLICES + slice) * SLICE < Y_WIDTH / 2; }
+
+/* Turned: pairs of tokens, and a warp has 16 columns of a chunk. */
+RFT_FN void pack_turned(const rft__cuda_args *a, const spot *at, int r, float v[SLICE], unsigned word[SLICE / 2]) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    RFT_UNROLL
+    for (int i = 0; i < SLICE; i++) {
+        const int m = at->m + rft__wgmma_column(lane, r + i), n = at->n + warp * 16 + rft__wgmma_row(lane, r + i);
+        if (RFT_DUMPS(RFT_DUMP_ACC) || RFT_DUMPS(RFT_DUMP_PART(0))) {
+            if (m < a->m) {
+                RFT_DUMP_SPAN(a, at->batch, m, n, v + i, v + i, 1, a->n - n);
+            }
+        }
+        if (RFT_EPI_COUNT > 0) {
+            rft__epi_span(a, at->batch, min(m, a->m - 1), min(n, a->n - 1), v + i, v + i, 1, 1);
+        }
+    }
+    RFT_UNROLL
+    for (int i = 0; i < SLICE; i += 2) {
+        word[i / 2] = rft__narrow_pair(RFT_Y_TYPE, v[i], v[i + 1]);
+    }
+}
 
 /* Applies the list to registers r, ... of a chunk at `at`, and rounds them. Pairs beyond an edge take the operands of the last
  * one within; they are not stored. text() promises an even number of columns. */
 RFT_FN void pack_slice(const rft__cuda_args *a, const spot *at, int r, float v[SLICE], float up[SLICE],
                        unsigned word[SLICE / 2]) {
     const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
+    if (RFT_TURNED) {
+        pack_turned(a, at, r, v, word);
+        return;
+    }
     RFT_UNROLL
     for (int i = 0; i < SLICE; i += 2) {
         dump_pair(a, at, r + i, v + i, up + i);
@@ -305,10 +341,16 @@ RFT_FN void forget(parcel *p) {
     }
 }
 
-/* 16 of a chunk's columns, which is 16 rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. */
+/* 16 of a chunk's columns, which is rows of 128 bytes, swizzled; each lane gives the address of a row of 8 columns. Turned: 16
+ * tokens of the warp's 16 columns. */
 RFT_FN void stage_slice(const unsigned *word, int slice, unsigned to) {
-    const int lane = threadIdx.x % 32, row = lane % 16;
-    rft__stmatrix4(to + rft__swizzle_128(row * 128 + (2 * slice + lane / 16) * 16), word);
+    const int lane = threadIdx.x % 32, row = lane % 16, warp = threadIdx.x / 32 % 4;
+    if (RFT_TURNED) {
+        const int token = 16 * slice + lane / 16 * 8 + lane % 8;
+        rft__stmatrix4_turned(to + rft__swizzle_128(token * 128 + (2 * warp + lane / 8 % 2) * 16), word);
+    } else {
+        rft__stmatrix4(to + rft__swizzle_128(row * 128 + (2 * slice + lane / 16) * 16), word);
+    }
 }
 
 RFT_FN void stage_words(const unsigned *v, unsigned to) {
@@ -344,17 +386,17 @@ RFT_FN bool y_by_map(const rft__cuda_args *a) {
 /* Where the next chunk is staged; where there is room for two, the store of the one before may still be reading the other. */
 RFT_FN unsigned next_place(parcel *p) {
     const unsigned place = p->place;
-    p->place = STAGED_CHUNKS == 2 ? place ^ RFT_Y_CHUNK_BYTES : 0;
+    p->place = STAGED_CHUNKS == 2 ? place ^ OWNERS / 32 * RFT_Y_CHUNK_BYTES : 0;
     RFT_BULK_WAIT_READ(STAGED_CHUNKS - 1);
-    __syncwarp();
+    sync_owners();
     return place;
 }
 
-/* A warp's staged chunk by one bulk store. */
+/* A staged chunk by one bulk store. */
 RFT_FN void send_chunk(const rft__cuda_map *map, const spot *at, unsigned from) {
     rft__fence_async();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
+    sync_owners();
+    if (threadIdx.x % OWNERS == 0) {
         if (RFT_BATCHED) {
             rft__map_store3(map, from, at->n, at->m, at->batch);
         } else {
@@ -364,15 +406,15 @@ RFT_FN void send_chunk(const rft__cuda_map *map, const spot *at, unsigned from) 
     }
 }
 
-/* The same by the warp's own stores, for y of any alignment and for a chunk that is half another warpgroup's. An empty group
+/* The same by its owners' own stores, for y of any alignment and for a chunk that is half another warpgroup's. An empty group
  * stands for the bulk store, so that next_place counts places. */
 RFT_FN void store_chunk(const rft__cuda_args *a, const spot *at, const char *from) {
-    const int lane = threadIdx.x % 32, n = at->n + lane % 8 * 8, left = columns_left(a, at->n, n);
-    __syncwarp();
+    const int id = threadIdx.x % OWNERS, n = at->n + id % 8 * 8, left = columns_left(a, at->n, n);
+    sync_owners();
     _Pragma("unroll 1")
     for (int i = 0; i < 4; i++) {
-        const int row = lane / 8 + 4 * i, m = at->m + row;
-        const uint4 w = *(const uint4 *)(from + rft__swizzle_128(row * 128 + lane % 8 * 16));
+        const int row = id / 8 + OWNERS / 8 * i, m = at->m + row;
+        const uint4 w = *(const uint4 *)(from + rft__swizzle_128(row * 128 + id % 8 * 16));
         if (m < a->m) {
             store_words(a, at->batch, m, n, w, left);
         }

@@ -146,6 +146,12 @@ RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
                  "r"(v[2]), "r"(v[3])
                  : "memory");
 }
+/* The same matrices transposed. */
+RFT_FN void rft__stmatrix4_turned(unsigned address, const unsigned *v) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),
+                 "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
 
 /* ---- stores of a box by TMA, in groups, each of one thread; elements outside of the tensor are left alone ---- */
 RFT_FN void rft__map_store2(const rft__cuda_map *map, unsigned from, int c0, int c1) {
