@@ -116,15 +116,14 @@ static int64_t slots(const rft__cuda_facts *f, const rft__cuda_config *c) {
     return n > 0 ? n : 1;
 }
 
-/* Clusters of a launch. Where half of those there are would do, each tile of a unit has one: the grid is all tail. */
+/* Clusters of a launch. */
 static int64_t clusters(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
-    const int64_t most = slots(f, c);
-    return c->split > 1 ? count : c->option[TAIL] && 2 * count <= most ? 2 * count : rft__min(count, most);
+    return c->split > 1 ? count : rft__min(count, slots(f, c));
 }
 
 /* Waves of tiles; a tail is half of one. */
 static double waves(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
-    const int64_t wave = c->option[TAIL] ? clusters(f, c, count) : slots(f, c), rest = count % wave;
+    const int64_t wave = slots(f, c), rest = count % wave;
     const double last = rest == 0 ? 0.0 : c->option[TAIL] && 2 * rest <= wave ? 0.5 : 1.0;
     return (double)(count / wave) + last;
 }
@@ -184,25 +183,31 @@ static bool useful(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     const rft__tiles t = rft__cuda_tiles(p, c->row, m);
     const int64_t steps = rft__ceil_div(p->w.k, c->row->bk);
     if (c->split > 1) {
-        return !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
+        /* Tall tiles that are not turned want all that shared memory gives. Flat ones above each other read W twice and lost
+         * (us on an H200, m = 128: 2112 x 7168 64x64 by 2 14.7, 128x64 by 3 13.3; 4096 x 4096 64x128 by 2 14.4, 128x64 12.7). */
+        const bool shape = c->row->bm < 4 * c->row->bn && (c->row->bm > 64 || t.m == 1);
+        return shape && !p->batch_invariant && t.count <= slots(f, c) && steps >= 4 * c->split && sums_fit(p, c);
     }
     if (c->option[PING_PONG]) {
-        /* One warpgroup must have registers for the tile; alone it reads less of shared memory than two that cut 64 rows. */
-        const int most = packed(p, c) ? 128 * 192 : 128 * 128;
-        return c->row->bm * c->row->bn <= most && (t.count > f->sms || c->row->bm == 64);
+        /* One warpgroup must have registers for the tile: 128 x 192 leave it too few to be fast (28672 x 4096, m = 1024: 379 us,
+         * 128 x 176 341). Within a wave one works alone, which reads no more of shared memory than two that cut 64 x 128. */
+        const int most = t.count <= f->sms ? 64 * 128 : packed(p, c) ? 128 * 176 : 128 * 128;
+        return c->row->bm * c->row->bn <= most && (c->row->bm == 64) == (t.count <= f->sms);
     }
     /* Clusters of four leave SMs idle: measured to pay within a wave. */
     const bool four = c->option[SHARE] != SHARE_BOTH || units(p, c, m).count <= slots(f, c);
     return t.m >= down_of(c) && t.n >= across_of(c) && four;
 }
 
-/* Whether tiles may be shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred. */
-static bool shares_tail(const rft__problem *p, const rft__cuda_config *c) {
+/* Whether the last tiles are shared: their f32 sums take the place of the ring, and half of k must do for y that is deferred.
+ * Within a wave nothing is shared, or all, which split does faster; and the loop that can share costs a short tile (4096 x 4096,
+ * m = 256, 128x64 in clusters of two, on an H200: 16.8 us with it, 16.1 without). */
+static bool shares_tail(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const cut t = cut_of(p, c);
     const bool chunks = p->epi.glu_at < 0 || t.wn % RFT_CHUNK_COLUMNS == 0;
     return c->cluster == 2 && c->split == 1 && !turned(p, c) && !c->option[PING_PONG] && !p->batch_invariant && chunks &&
-           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c);
+           rft__ceil_div(p->w.k, r->bk) >= 2 * MAX_CHUNKS && sums_fit(p, c) && units(p, c, m).count > slots(f, c);
 }
 
 /* A second chunk of y is staged where it costs no stage. */
@@ -218,7 +223,7 @@ static void fill_shared(const rft__cuda_facts *f, const rft__problem *p, rft__cu
 
 static void add(const rft__cuda_facts *f, const rft__problem *p, int64_t m, rft__cuda_config c, rft__cuda_config *out, int *n) {
     fill_shared(f, p, &c);
-    c.option[TAIL] = shares_tail(p, &c);
+    c.option[TAIL] = shares_tail(f, p, m, &c);
     if (*n < RFT__CUDA_CONFIGS && c.stages >= 2 && divides(p, &c) && useful(f, p, m, &c)) {
         out[(*n)++] = c;
     }
@@ -245,32 +250,33 @@ static int configs(const rft__cuda_facts *f, const rft__problem *p, int64_t m, c
     return n > 0 ? n : rft__cuda_refuse(reason, "boxes of 64 rows and halves of a gated unit do not divide its tile");
 }
 
-/* ---- cost: fitted to 484 runs on an H200, graph launches back to back with weights from memory, a peer between them ----
- * From some ten GFLOP on the chip is at its power limit, so a call's time is its energy: products, and what wgmma reads of
- * shared memory for them. Below, whichever of products, loads from L2 and memory is slowest hides most of the others. */
+/* ---- cost: fitted to 409 configs at 48 products on an H200 such that the config it names is fast: first by the time of that
+ * config over the best one's, then by the error. Graph launches back to back with weights from memory, a peer between them ----
+ * From some ten GFLOP on the chip is at its power limit, so a call's time is its energy: that of products. Below, whichever of
+ * products, loads from L2 and memory is slowest hides most of the others. */
 
-static const double START = 2.4e-6;       /* seconds: a launch, first bytes, last store */
-static const double MEET_LATER = 0.9e-6;  /* a cluster begins when all of its blocks can, and its blocks wait for each other */
-static const double SUSTAINED = 5.15e12;  /* FLOP/s of an SM for long: power allows no more */
-static const double BURST = 1.08;         /* times that where others wait */
-static const double SHARED_POWER = 0.15;  /* of products' energy, times bytes that a FLOP reads of shared memory, times 64 */
-static const double L2_POWER = 0.02;      /* of the time that L2 takes */
-static const double TURNS_POWER = 1.03;   /* times the energy of products, where warpgroups take turns */
+static const double START = 2.1e-6;       /* seconds: a launch, first bytes, last store */
+static const double SUSTAINED = 5.3e12;   /* FLOP/s of an SM for long: power allows no more */
+static const double BURST = 1.07;         /* times that where others wait */
+static const double L2_POWER = 0.02;      /* of the time that L2 takes: its energy */
 static const double HIDDEN = 0.1;         /* of an epilogue's time, where products hide it: its energy */
-static const double TAKES = 95.0;         /* bytes a clock into an SM */
+static const double TAKES = 92.0;         /* bytes a clock into an SM */
 static const double SHARED_READS = 128.0; /* bytes a clock that wgmma reads of shared memory */
-static const double TOGETHER = 1.5;       /* times L2's rate, where W passes it once */
-static const double OVERLAP = 6.0;        /* norm in which products, L2 and memory add up */
-static const double EPILOGUE = 28.0;      /* outputs of a tile a clock, where they are deferred */
-static const double SUM_FIRST = 0.9e-6, SUM_NEXT = 0.5e-6; /* seconds: two parts of k meet, each further one */
-static const double SUM_TILE = 1.4e-6;    /* to send the sums of 128 x 128 to another block */
+static const double IN_STEP = 44.0;       /* clocks of a stage, where blocks that share an operand wait for each other */
+static const double TOGETHER = 1.95;      /* times L2's rate, where W passes it once: blocks side by side ask for the same */
+static const double OVERLAP = 4.2;        /* norm in which products, L2 and memory add up */
+static const double EPILOGUE = 11.0;      /* outputs of a tile a clock, where they are deferred */
+static const double SUM_FIRST = 1.0e-6;   /* seconds: parts of k meet */
+static const double SUM_TILE = 2.1e-6;    /* to send the sums of 128 x 128 to another block */
 
-/* Clocks of a stage, of which TMA brings all from L2 or another block. Each wgmma of 64 x wn reads 64 + wn rows. */
+/* Clocks of a stage, of which TMA brings all from L2 or another block. Each wgmma of 64 x wn reads 64 + wn rows. Where
+ * warpgroups take turns the ring runs ahead while they change places, and nobody waits for another block. */
 static double stage_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const double bytes = (double)r->bk * element(r), wn = cut_of(p, c).wn, multiply = r->bm * r->bn * bytes / 4096.0;
     const double reads = r->bm * r->bn / (64.0 * wn) * (64.0 + wn) * bytes / SHARED_READS;
-    return fmax(fmax(multiply, reads), (r->bm + r->bn) * bytes / TAKES);
+    const double wait = c->option[SHARE] && !c->option[PING_PONG] ? IN_STEP : 0.0;
+    return fmax(fmax(multiply, reads), (r->bm + r->bn) * bytes / TAKES) + wait;
 }
 
 /* Clocks of a tile's epilogue as far as it cannot wait: rounding in registers; that and the list, by 128 lanes; or f32 through
@@ -292,46 +298,33 @@ static double busy_seconds(const rft__problem *p, const rft__cuda_config *c, dou
     return n * products + (deferred(p, c) ? 1.0 + 0.05 * n : n) * epilogue;
 }
 
-/* Blocks that sum a tile, where all tiles are shared. */
-static int parts_of(const rft__cuda_facts *f, const rft__cuda_config *c, int64_t count) {
-    return c->split > 1 ? c->split : c->option[TAIL] && 2 * count <= slots(f, c) ? 2 : 1;
-}
-
 /* Bytes that L2 gives for one k of a block: what two blocks share once, and X once where all read the same. */
-static double bytes_a_k(const rft__cuda_config *c, rft__tiles u, int parts) {
+static double bytes_a_k(const rft__cuda_config *c, rft__tiles u) {
     const rft__cuda_row *const r = c->row;
     const double x = u.m == 1 && down_of(c) == 1 ? 0.0 : r->bm;
-    return (parts > 1 ? x + r->bn : x / across_of(c) + (double)r->bn / down_of(c)) * element(r);
+    return (c->split > 1 ? x + r->bn : x / across_of(c) + (double)r->bn / down_of(c)) * element(r);
 }
 
 static double meeting(const rft__cuda_row *r, int parts) {
     const double tiles = (double)r->bm * r->bn / (128.0 * 128.0);
-    return parts == 1 ? 0.0 : SUM_FIRST + SUM_NEXT * (parts - 2) + SUM_TILE * tiles * 2.0 * (parts - 1) / parts;
-}
-
-/* Seconds that the products of all blocks take at the power limit. A wgmma of 64 x wn reads 64 + wn rows for 64 wn products. */
-static double power_seconds(const rft__problem *p, const rft__cuda_config *c, double blocks, double k, double flops) {
-    const rft__cuda_row *const r = c->row;
-    const double wn = cut_of(p, c).wn, reads = (64.0 + wn) / wn - (64.0 + 256.0) / 256.0;
-    const double turns = c->option[PING_PONG] ? TURNS_POWER : 1.0;
-    return blocks * r->bm * r->bn * k * element(r) / flops * (turns + SHARED_POWER / 64.0 * reads);
+    return parts == 1 ? 0.0 : SUM_FIRST + SUM_TILE * tiles * 2.0 * (parts - 1) / parts;
 }
 
 static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m, const rft__cuda_config *c) {
     const rft__cuda_row *const r = c->row;
     const double flops = fmin(r->compute == RFT__CUDA_TF32 ? f->flops_tf32 * 2.0 : f->flops_16, SUSTAINED * f->sms);
     const rft__tiles u = units(p, c, m);
-    const int parts = parts_of(f, c, u.count);
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
     const double epilogue = epilogue_clocks(p, c) / hertz;
     const double busy = busy_seconds(p, c, n, k / r->bk * stage_clocks(p, c) / hertz, epilogue);
-    const double l2 = blocks * k * bytes_a_k(c, u, parts) / (f->l2_bps * (u.m <= raster_group(f, c, u) ? TOGETHER : 1.0));
+    const bool once = u.m <= raster_group(f, c, u) && (u.m == 1 || across_of(c) == 1);
+    const double l2 = blocks * k * bytes_a_k(c, u) / (f->l2_bps * (once ? TOGETHER : 1.0));
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
     const double lists = (c->option[PING_PONG] ? HIDDEN : 1.0) * n * epilogue;
-    const double power = power_seconds(p, c, blocks, k, flops) + L2_POWER * l2 + lists;
-    return START + (c->cluster > 1 ? MEET_LATER : 0.0) + fmax(together + meeting(r, parts), power);
+    const double power = blocks * r->bm * r->bn * k * element(r) / flops + L2_POWER * l2 + lists;
+    return START + fmax(together + meeting(r, c->split), power);
 }
 
 /* ---- text, launch, maps ---- */
