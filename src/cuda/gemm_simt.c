@@ -30,7 +30,8 @@ static const double ALONE = 0.7; /* of that rate: one warp a scheduler on a limi
 
 /* Share of the sustained FMA rate: the fewer sums a thread has, the more instructions load operands and add up teams. */
 static double share(const rft__cuda_facts *f, const rft__cuda_row *r) {
-    const double usual = each(r) >= 128 ? 0.95 : each(r) >= 64 ? 0.69 : r->bm >= 32 ? 0.58 : 0.35;
+    const double large = r->bm > 128 ? 0.97 : 0.93; /* 256x128 shares W among twice the rows */
+    const double usual = each(r) >= 128 ? large : each(r) >= 64 ? 0.69 : r->bm >= 32 ? 0.58 : 0.35;
     return f->limited && r->warps < 8 ? ALONE * usual : usual;
 }
 

@@ -259,6 +259,7 @@ static const double START = 2.1e-6;       /* seconds: a launch, first bytes, las
 static const double SUSTAINED = 5.3e12;   /* FLOP/s of an SM for long: power allows no more */
 static const double BURST = 1.07;         /* times that where others wait */
 static const double L2_POWER = 0.02;      /* of the time that L2 takes: its energy */
+static const double TURNS_POWER = 1.01;   /* times the energy of products, where warpgroups take turns */
 static const double HIDDEN = 0.1;         /* of an epilogue's time, where products hide it: its energy */
 static const double TAKES = 92.0;         /* bytes a clock into an SM */
 static const double SHARED_READS = 128.0; /* bytes a clock that wgmma reads of shared memory */
@@ -323,7 +324,8 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
     const double lists = (c->option[PING_PONG] ? HIDDEN : 1.0) * n * epilogue;
-    const double power = blocks * r->bm * r->bn * k * element(r) / flops + L2_POWER * l2 + lists;
+    const double products = blocks * r->bm * r->bn * k * element(r) / flops * (c->option[PING_PONG] ? TURNS_POWER : 1.0);
+    const double power = products + L2_POWER * l2 + lists;
     return START + fmax(together + meeting(r, c->split), power);
 }
 
