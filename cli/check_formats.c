@@ -27,6 +27,12 @@ static const struct {
     {"_f8_", {RFT_E4M3, RFT_E5M2}},
 };
 
+rft_type check_any_format(uint64_t drawn) {
+    const rft_type *w = code_formats[drawn % COUNT(code_formats)].w;
+    rft_type chosen = w[drawn / COUNT(code_formats) % COUNT(code_formats[0].w)];
+    return chosen ? chosen : w[0];
+}
+
 rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn) {
     for (size_t i = 0; kernel && i < COUNT(code_formats); i++) {
         if (!strstr(kernel->name, code_formats[i].codes))
@@ -36,13 +42,7 @@ rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn) {
             n++;
         return code_formats[i].w[drawn % n];
     }
-    return (rft_type)0;
-}
-
-rft_type check_any_format(uint64_t drawn) {
-    const rft_type *w = code_formats[drawn % COUNT(code_formats)].w;
-    rft_type chosen = w[drawn / COUNT(code_formats) % COUNT(code_formats[0].w)];
-    return chosen ? chosen : w[0];
+    return kernel && strstr(kernel->name, "_bytes_") ? check_any_format(drawn) : (rft_type)0;
 }
 
 void check_low_bit(check_problem *p) {

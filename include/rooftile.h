@@ -87,8 +87,9 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
  * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. I8 allows
- * x to be rounded to 8 bits in groups of 32 k, for integer products with a low-bit W; see rft_plan_info.error_x. An x of RFT_I8
- * meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids it. */
+ * x to be rounded to 8 bits in groups of 32 k, or of 64 or 128 where a scale of W serves as many, for integer products with a
+ * low-bit W; see rft_plan_info.error_x. An x of RFT_I8 meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids
+ * it. */
 typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST
 } rft_compute;
@@ -232,7 +233,8 @@ typedef struct rft_plan_info { /* at one m */
     const char *bound;                  /* "compute", "memory" or "unknown" (no profile) */
     int32_t threads;                    /* that take part at this m */
     double error_x;                     /* not 0: the kernel rounds x to 8 bits, and the product is that of the rounded x. Against
-                                         * x itself |error| grows by up to error_x * sum over k of (largest |x| in its 32) |w| */
+                                         * x itself |error| grows by up to error_x * sum over k of |w| (most |x| in its group) */
+    int64_t group_x;                    /* k of such a group, which one scale serves; 0 where the kernel does not round x */
 } rft_plan_info;
 
 typedef struct rft_linear_args {

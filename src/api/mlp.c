@@ -152,7 +152,7 @@ void rft_mlp_free(rft_mlp *mlp) {
     }
 }
 
-/* Work, traffic and time add up; error constants are the larger, since both products keep to them. */
+/* Work, traffic and time add up; error constants and groups are the larger, since both products keep to them. */
 static void add_info(rft_plan_info *sum, const rft_plan_info *down) {
     sum->bound = down->bound_seconds > sum->bound_seconds ? down->bound : sum->bound;
     sum->flops += down->flops;
@@ -161,6 +161,7 @@ static void add_info(rft_plan_info *sum, const rft_plan_info *down) {
     sum->error_c = down->error_c > sum->error_c ? down->error_c : sum->error_c;
     sum->error_eta = down->error_eta > sum->error_eta ? down->error_eta : sum->error_eta;
     sum->error_x = down->error_x > sum->error_x ? down->error_x : sum->error_x;
+    sum->group_x = down->group_x > sum->group_x ? down->group_x : sum->group_x;
     sum->threads = down->threads > sum->threads ? down->threads : sum->threads;
 }
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * codes8_body.h - products of codes with X in 8 bits, and the rounding of X; text for the codes8_<isa>.c of the ISA folders.
- * Before it the includer defines what codes_panel_body.h asks, and
+ * codes8_body.h - products of codes with X in 8 bits, the strips of bytes that they read where many rows share them, and the
+ * rounding of X; text for the codes8_<isa>.c of the ISA folders. Before it the includer defines what codes_panel_body.h asks, and
  *     words_max(a, b): unsigned; words_round(v): floats to int32, to nearest even; words_store(p, v); vec_bits(v)
+ *     words_largest(v): of 16, unsigned; bytes_store(p, v): the low bytes of 16 words; bytes_sum(p): of 16 signed ones
  *     bytes_look_up(p, v): of 16 bytes at p, by each byte of v, which is below 16
- *     dot_quads(wide, start, q, x, stride): start + the sum over four of q (unsigned bytes, above 127 only where wide) times
- *     the four signed bytes of x[0], x[stride], ...
+ *     dot_quad(wide, sum, q, x): sum + q's unsigned bytes (above 127 only where wide) times x's signed ones, four a word
  *
- *     32 k of a panel: 8 quads of bytes in registers; for each row 8 dot products in two chains, then scale and FMA
+ *     panels   sums of all rows and panels in registers, each k of W unpacked once for them; totals in memory
+ *     strips   a block's bytes in registers; for each row 8 dot products, scaling, FMA; totals in registers
  *
- * All sums of codes are exact in int32 and as floats: |sum| <= 32 * 255 * 128 < 2^20.
+ * A sum is of 16, 32, 64 or 128 k and needs one scale of W and one of X. It is exact in int32 and as float: |sum| <= 128 * 255 *
+ * 128 < 2^22. The order of additions is that of ascending k, whatever the tile.
  */
 #include "cpu/codes_panel_body.h"
 
@@ -17,145 +19,72 @@
 
 /* ---- X ---- */
 
-/* Four k a word, least first. */
-RFT_INLINE uint32_t four_bytes(const int32_t *q) {
-    return ((uint32_t)q[0] & 255) | ((uint32_t)q[1] & 255) << 8 | ((uint32_t)q[2] & 255) << 16 | (uint32_t)q[3] << 24;
-}
-
-/* What a row adds for k first..first + 15 or 31 of a group; see rft__quantise_fn. */
-static uint32_t added(const rft__packing *p, const int32_t *q, int n, float scale) {
-    int32_t sum = 0;
-    for (int i = 0; i < n; i++) {
-        sum += q[i];
-    }
-    const float real = p->offset == RFT__OFFSET_MINIMUM ? scale * (float)sum : (float)sum;
-    uint32_t bits = (uint32_t)(-p->i8_bias * sum);
-    if (p->offset != RFT__OFFSET_NONE) {
-        memcpy(&bits, &real, sizeof bits);
-    }
-    return bits;
-}
-
-/* Scale and sums of a row's group. */
-static void put_sums(const rft__packing *p, const int32_t *q, float scale, int rows, uint32_t *dst) {
-    const bool halves = p->step < RFT__BLOCK;
-    memcpy(dst + 8 * rows, &scale, sizeof scale);
-    dst[9 * rows] = added(p, q, halves ? RFT__BLOCK / 2 : RFT__BLOCK, scale);
-    dst[10 * rows] = added(p, q + RFT__BLOCK / 2, halves ? RFT__BLOCK / 2 : 0, scale);
-}
-
-/* One row's group into its column of the record. */
-static void quantise_group(const rft__packing *p, const float *x, int rows, uint32_t *dst) {
+/* One group of n k, 32 or a multiple: its codes; the scale returned. */
+static float round_group(const float *x, int n, signed char *code) {
     enum { LEAST = 0x08800000 /* 2^-110 */, NAN_FROM = 0x7f800000 };
-    const ivec magnitude = words_set(0x7fffffff);
-    const vec low = vec_load(x), high = vec_load(x + RFT__COLUMNS);
-    int32_t q[RFT__BLOCK];
-    words_store(q, words_max(words_and(vec_bits(low), magnitude), words_and(vec_bits(high), magnitude)));
-    int32_t most = 0;
-    for (int i = 0; i < RFT__COLUMNS; i++) {
-        most = q[i] > most ? q[i] : most;
+    ivec bits = words_set(0);
+    for (int i = 0; i < n; i += RFT__COLUMNS) {
+        bits = words_max(bits, words_and(vec_bits(vec_load(x + i)), words_set(0x7fffffff)));
     }
-    float largest, scale, inverse;
+    const uint32_t most = words_largest(bits);
+    float largest;
     memcpy(&largest, &most, sizeof most);
     const bool counts = most >= LEAST && most < NAN_FROM;
-    inverse = counts ? 127.0f / largest : 0.0f;
-    scale = counts ? largest / 127.0f : most < LEAST ? 0.0f : (largest - largest) * 0.0f;
-    words_store(q, counts ? words_round(vec_mul(low, vec_set(inverse))) : words_set(0));
-    words_store(q + RFT__COLUMNS, counts ? words_round(vec_mul(high, vec_set(inverse))) : words_set(0));
-    for (int t = 0; t < RFT__BLOCK / 4; t++) {
-        dst[t * rows] = four_bytes(q + 4 * t);
+    const vec inverse = vec_set(counts ? 127.0f / largest : 0.0f);
+    for (int i = 0; i < n; i += RFT__COLUMNS) {
+        bytes_store(code + i, counts ? words_round(vec_mul(vec_load(x + i), inverse)) : words_set(0));
     }
-    put_sums(p, q, scale, rows, dst);
+    return counts ? largest / 127.0f : most < LEAST ? 0.0f : (largest - largest) * 0.0f;
 }
 
-static void quantise(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
-    uint32_t *to = dst;
-    for (int64_t at = 0; at < k; at += RFT__BLOCK, to += RFT__X8_WORDS * rows) {
-        const int64_t n = rft__min(RFT__BLOCK, k - at);
-        for (int r = 0; r < rows; r++) {
-            const float *from = x + r * stride + at;
-            float padded[RFT__BLOCK] = {0};
-            if (n < RFT__BLOCK) {
-                memcpy(padded, from, (size_t)n * sizeof *from);
-                from = padded;
-            }
-            quantise_group(packing, from, rows, to + r);
+/* What goes with codes and scales that are in their place. */
+static void add_sums(const rft__packing *p, int64_t k, rft__x8 *x) {
+    const int each = rft__packing_sum(p);
+    for (int64_t i = 0; i < rft__packing_sums(p, k); i++) {
+        int32_t sum = 0;
+        for (int at = 0; at < each; at += RFT__LEAST_SUM) {
+            sum += bytes_sum(x->code + i * each + at);
+        }
+        if (p->offset == RFT__OFFSET_NONE) {
+            x->sum[i].word = -p->i8_bias * sum;
+        } else {
+            x->sum[i].real = p->offset == RFT__OFFSET_MINIMUM ? x->scale[i * each / p->x_group] * (float)sum : (float)-sum;
         }
     }
+}
+
+static void quantise(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) {
+    float padded[RFT__CHUNK];
+    if (k < RFT__CHUNK) {
+        memset(padded, 0, sizeof padded);
+        memcpy(padded, x, (size_t)k * sizeof *x);
+        memset(dst, 0, sizeof *dst);
+        x = padded;
+    }
+    for (int at = 0; at < k; at += packing->x_group) {
+        dst->scale[at / packing->x_group] = round_group(x + at, packing->x_group, dst->code + at);
+    }
+    add_sums(packing, k, dst);
 }
 
 /* The same of codes that are given. */
-static void record_group(const rft__packing *p, const signed char *x, float scale, int rows, uint32_t *dst) {
-    int32_t q[RFT__BLOCK];
-    for (int i = 0; i < RFT__BLOCK; i++) {
-        q[i] = x[i];
+static void record(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) {
+    if (k < RFT__CHUNK) {
+        memset(dst, 0, sizeof *dst);
     }
-    for (int t = 0; t < RFT__BLOCK / 4; t++) {
-        memcpy(dst + t * rows, x + 4 * t, 4);
-    }
-    put_sums(p, q, scale, rows, dst);
+    memcpy(dst->code, x, (size_t)k);
+    memcpy(dst->scale, scale, (size_t)rft__ceil_div(k, packing->x_group) * sizeof *scale);
+    add_sums(packing, k, dst);
 }
 
-static void record(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale, int64_t scale_stride,
-                   int rows, int64_t k, void *dst) {
-    uint32_t *to = dst;
-    for (int64_t at = 0; at < k; at += RFT__BLOCK, to += RFT__X8_WORDS * rows) {
-        const int64_t n = rft__min(RFT__BLOCK, k - at);
-        for (int r = 0; r < rows; r++) {
-            const signed char *from = x + r * stride + at;
-            signed char padded[RFT__BLOCK] = {0};
-            if (n < RFT__BLOCK) {
-                memcpy(padded, from, (size_t)n);
-                from = padded;
-            }
-            record_group(packing, from, scale[r * scale_stride + at / RFT__BLOCK], rows, to + r);
-        }
-    }
-}
+/* ---- W ---- */
 
-/* ---- tiles ---- */
+enum { STRIP_BLOCK = RFT__BLOCK * RFT__COLUMNS /* bytes of a block of a strip */ };
 
-/* Bytes of a block, 32 k. Codes of four bits without offset go through a table, be it 0 to 15. */
-RFT_INLINE void unpack_block(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, ivec q[8]) {
-    RFT_UNROLL
-    for (int t = 0; t < 8; t++) {
-        q[t] = quad(bits, block, t);
-        if (bits == 4 && offset == RFT__OFFSET_NONE) {
-            q[t] = bytes_look_up(p->i8_table, q[t]);
-        }
-    }
-}
-
-/* Sums of 16 or 32 k, scaled, onto the row's. */
-RFT_INLINE vec add_sum(rft__offset_kind offset, ivec sum, vec scale, vec shift, float x_scale, float x_sum, vec acc) {
-    vec real = vec_from_words(sum);
-    if (offset == RFT__OFFSET_ZERO) {
-        real = vec_sub(real, vec_mul(shift, vec_set(x_sum)));
-    }
-    acc = vec_fma(real, vec_mul(scale, vec_set(x_scale)), acc);
-    return offset == RFT__OFFSET_MINIMUM ? vec_fma(shift, vec_set(x_sum), acc) : acc;
-}
-
-RFT_INLINE float real_at(const int32_t *x) {
-    float real;
-    memcpy(&real, x, sizeof real);
-    return real;
-}
-
-/* One row over a block. halves: each 16 k have scales of their own. */
-RFT_INLINE vec row_block(rft__offset_kind offset, bool halves, bool wide, int rows, const ivec q[8], const int32_t *x,
-                         const float *scale, const float *shift, vec acc) {
-    enum { SECOND = RFT__COLUMNS };
-    const bool starts = offset == RFT__OFFSET_NONE;
-    const float x_scale = real_at(x + 8 * rows), x_sum = real_at(x + 9 * rows);
-    const ivec low = dot_quads(wide, words_set(starts ? x[9 * rows] : 0), q, x, rows);
-    if (!halves) {
-        const ivec all = dot_quads(wide, low, q + 4, x + 4 * rows, rows);
-        return add_sum(offset, all, vec_load(scale), vec_load(shift), x_scale, x_sum, acc);
-    }
-    const ivec high = dot_quads(wide, words_set(starts ? x[10 * rows] : 0), q + 4, x + 4 * rows, rows);
-    acc = add_sum(offset, low, vec_load(scale), vec_load(shift), x_scale, x_sum, acc);
-    return add_sum(offset, high, vec_load(scale + SECOND), vec_load(shift + SECOND), x_scale, real_at(x + 10 * rows), acc);
+/* Codes 4 t .. 4 t + 3 of a block as bytes. Codes of four bits without offset go through a table, be it 0 to 15. */
+RFT_INLINE ivec byte_quad(int bits, rft__offset_kind offset, const rft__packing *p, const char *block, int t) {
+    const ivec q = quad(bits, block, t);
+    return bits == 4 && offset == RFT__OFFSET_NONE ? bytes_look_up(p->i8_table, q) : q;
 }
 
 static __attribute__((noinline)) void scale_by(float factor, int64_t n, float *scale) {
@@ -172,48 +101,300 @@ RFT_INLINE void expand8(int bits, const rft__packing *packing, const char *w, in
     }
 }
 
-/* A block of all panels; scales and offsets stand at `at`. */
-RFT_INLINE void codes8_block(int bits, rft__offset_kind offset, bool halves, int rows, int panels, const rft__packing *packing,
-                             const int32_t *x, const char *w, size_t w_stride, const scales *s, int64_t at,
-                             vec c[RFT__MAX_ROWS][RFT__MAX_PANELS]) {
-    RFT_UNROLL
-    for (int p = 0; p < panels; p++) {
-        const float *offsets = offset != RFT__OFFSET_NONE ? s[p].offset : s[p].scale;
-        ivec q[8];
-        unpack_block(bits, offset, packing, w + (size_t)p * w_stride, q);
+/* Where the scale of sum i stands among those of a chunk. */
+RFT_INLINE int64_t scale_at(const rft__packing *p, int64_t i) {
+    return (i * rft__packing_sum(p) / RFT__SLICE >> p->step_shift) * RFT__COLUMNS;
+}
+
+/* A chunk of k of a panel as one of a strip. */
+RFT_INLINE void unpack_chunk(int bits, rft__offset_kind offset, const rft__packing *p, const char *w, int64_t k, char *dst) {
+    scales s;
+    expand8(bits, p, w, k, &s);
+    const int64_t sums = rft__packing_sums(p, k), blocks = rft__ceil_div(k, RFT__BLOCK);
+    float *scale = (float *)(void *)dst, *shift = scale + sums * RFT__COLUMNS;
+    for (int64_t i = 0; i < sums; i++) {
+        vec_store(scale + i * RFT__COLUMNS, vec_load(s.scale + scale_at(p, i)));
+        if (offset != RFT__OFFSET_NONE) {
+            vec_store(shift + i * RFT__COLUMNS, vec_load(s.offset + scale_at(p, i)));
+        }
+    }
+    w += rft__packing_head_bytes(p, k);
+    dst += rft__strip_head_bytes(p, k);
+    for (int64_t b = 0; b < blocks; b++, w += 64 * bits, dst += STRIP_BLOCK) {
+        fetch_block(bits, 1, w, 0);
         RFT_UNROLL
-        for (int r = 0; r < rows; r++) {
-            c[r][p] = row_block(offset, halves, packing->i8_wide, rows, q, x + r, s[p].scale + at, offsets + at, c[r][p]);
+        for (int t = 0; t < 8; t++) {
+            words_store((int32_t *)(void *)(dst + 64 * t), byte_quad(bits, offset, p, w, t));
         }
     }
 }
 
+#define CODES8_NAMES(F) F(q2m) F(q3) F(q4) F(q4m) F(q4z) F(q5) F(q5m) F(q6) F(q8) F(q8z)
+
+#define UNPACK_FUNCTION(name)                                                                          \
+    static void unpack_##name(const rft__packing *p, const char *w, int64_t k, char *dst) {            \
+        unpack_chunk(CODES_BITS_##name, CODES_OFFSET_##name, p, w, k, dst);                            \
+    }
+CODES8_NAMES(UNPACK_FUNCTION)
+#undef UNPACK_FUNCTION
+
+static void unpack(const rft__packing *packing, const char *w, int64_t k, char *dst) {
+    for (int64_t at = 0; at < k; at += RFT__CHUNK) {
+        const int64_t chunk = rft__min(RFT__CHUNK, k - at);
+#define UNPACK_CASE(name)                                                                       \
+    if (packing->bits == CODES_BITS_##name && packing->offset == CODES_OFFSET_##name) {         \
+        unpack_##name(packing, w, chunk, dst);                                                  \
+    }
+        CODES8_NAMES(UNPACK_CASE)
+#undef UNPACK_CASE
+        w += rft__packing_chunk_bytes(packing, chunk);
+        dst += rft__strip_chunk_bytes(packing, chunk);
+    }
+}
+
+/* ---- tiles ---- */
+
+typedef ivec sums_of[RFT__MAX_ROWS][RFT__MAX_PANELS];
+
+/* Scales and offsets of a chunk, of each panel. */
+typedef struct panel_scales {
+    const float *scale[RFT__MAX_PANELS], *offset[RFT__MAX_PANELS];
+} panel_scales;
+
+/* Sum i of a chunk begins. */
+RFT_INLINE void start_sums(rft__offset_kind offset, int rows, int panels, const rft__x8 *x, int64_t i, sums_of s) {
+    RFT_UNROLL
+    for (int n = 0; n < rows * panels; n++) {
+        s[n / panels][n % panels] = words_set(offset == RFT__OFFSET_NONE ? x[n / panels].sum[i].word : 0);
+    }
+}
+
+RFT_INLINE int32_t four_codes(const signed char *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return four;
+}
+
+/* Quads first .. first + 3 of block b. */
+RFT_INLINE void add_quads(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int first,
+                          const rft__x8 *x, int64_t b, const char *block, size_t w_stride, sums_of s) {
+    RFT_UNROLL
+    for (int t = first; t < first + 4; t++) {
+        ivec q[RFT__MAX_PANELS];
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            q[p] = byte_quad(bits, offset, packing, block + (size_t)p * w_stride, t);
+        }
+        RFT_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const ivec four = words_set(four_codes(x[r].code + RFT__BLOCK * b + 4 * t));
+            RFT_UNROLL
+            for (int p = 0; p < panels; p++) {
+                s[r][p] = dot_quad(packing->i8_wide, s[r][p], q[p], four);
+            }
+        }
+    }
+}
+
+/* A complete sum, scaled, onto the row's. */
+RFT_INLINE vec add_sum(rft__offset_kind offset, ivec sum, vec scale, vec shift, float x_scale, float x_sum, vec total) {
+    vec real = vec_from_words(sum);
+    if (offset == RFT__OFFSET_ZERO) {
+        real = vec_fma(shift, vec_set(x_sum), real);
+    }
+    total = vec_fma(real, vec_mul(scale, vec_set(x_scale)), total);
+    return offset == RFT__OFFSET_MINIMUM ? vec_fma(shift, vec_set(x_sum), total) : total;
+}
+
+/* Sum i of all is complete: scaled by what stands at `at` of W's, and group g of X's. */
+RFT_INLINE void end_sums(rft__offset_kind offset, int rows, int panels, const rft__x8 *x, int64_t i, int64_t g,
+                         const panel_scales *w, int64_t at, sums_of s, float *acc, int acc_stride) {
+    RFT_NO_HOIST(); /* loads among the dot products would take their registers: 8 % */
+    RFT_UNROLL
+    for (int n = 0; n < rows * panels; n++) {
+        const int r = n / panels, p = n % panels;
+        float *total = acc + r * acc_stride + p * RFT__COLUMNS;
+        const vec scale = vec_load(w->scale[p] + at), shift = offset != RFT__OFFSET_NONE ? vec_load(w->offset[p] + at) : scale;
+        vec_store(total, add_sum(offset, s[r][p], scale, shift, x[r].scale[g], x[r].sum[i].real, vec_load(total)));
+    }
+}
+
+/* A chunk whose sums are of half a block. */
+RFT_INLINE void chunk_of_halves(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
+                                const rft__x8 *x, const char *w, size_t w_stride, const panel_scales *scale, float *acc,
+                                int acc_stride) {
+    sums_of s;
+    for (int64_t b = 0; b * RFT__BLOCK < k; b++, w += 64 * bits) {
+        fetch_block(bits, panels, w, w_stride);
+        RFT_UNROLL
+        for (int half = 0; half < 2; half++) {
+            start_sums(offset, rows, panels, x, 2 * b + half, s);
+            add_quads(bits, offset, rows, panels, packing, 4 * half, x, b, w, w_stride, s);
+            end_sums(offset, rows, panels, x, 2 * b + half, b, scale, scale_at(packing, 2 * b + half), s, acc, acc_stride);
+        }
+    }
+}
+
+/* A chunk whose sums are of whole blocks. */
+RFT_INLINE void chunk_of_blocks(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
+                                const rft__x8 *x, const char *w, size_t w_stride, const panel_scales *scale, float *acc,
+                                int acc_stride) {
+    sums_of s;
+    const int64_t blocks = rft__ceil_div(k, RFT__BLOCK), each = packing->x_group / RFT__BLOCK;
+    for (int64_t b = 0, i = 0; b < blocks; i++) {
+        start_sums(offset, rows, panels, x, i, s);
+        for (const int64_t end = rft__min(blocks, b + each); b < end; b++, w += 64 * bits) {
+            fetch_block(bits, panels, w, w_stride);
+            add_quads(bits, offset, rows, panels, packing, 0, x, b, w, w_stride, s);
+            add_quads(bits, offset, rows, panels, packing, 4, x, b, w, w_stride, s);
+        }
+        end_sums(offset, rows, panels, x, i, i, scale, scale_at(packing, i), s, acc, acc_stride);
+    }
+}
+
+RFT_INLINE void clear_sums(int rows, int panels, float *acc, int acc_stride) {
+    RFT_UNROLL
+    for (int n = 0; n < rows * panels; n++) {
+        vec_store(acc + n / panels * acc_stride + n % panels * RFT__COLUMNS, vec_zero());
+    }
+}
+
 RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
-                            const int32_t *x, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate) {
-    scales s[RFT__MAX_PANELS];
-    vec c[RFT__MAX_ROWS][RFT__MAX_PANELS];
+                            const rft__x8 *x, int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride,
+                            bool accumulate) {
     /* Formats of 2, 3 and 6 bits have a scale for 16 k, others with a minimum and those of 5 bits none so short. */
     const bool always = bits == 2 || bits == 3 || bits == 6, never = !always && (offset == RFT__OFFSET_MINIMUM || bits == 5);
     const bool halves = always || (!never && packing->step < RFT__BLOCK);
-    const int shift = packing->step_shift;
-    load_sums(rows, panels, acc, acc_stride, accumulate, c);
-    for (; k > 0; k -= RFT__CHUNK) {
+    scales s[RFT__MAX_PANELS];
+    panel_scales scale;
+    if (!accumulate) {
+        clear_sums(rows, panels, acc, acc_stride);
+    }
+    for (; k > 0; k -= RFT__CHUNK, x += x_stride) {
         const int64_t chunk = rft__min(k, RFT__CHUNK);
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
             expand8(bits, packing, w + (size_t)p * w_stride, chunk, &s[p]);
+            scale.scale[p] = s[p].scale;
+            scale.offset[p] = s[p].offset;
         }
         w += rft__packing_head_bytes(packing, chunk);
-        for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, w += 64 * bits, x += RFT__X8_WORDS * rows) {
-            const int64_t at = ((4 * b) >> shift) * RFT__COLUMNS;
-            fetch_block(bits, panels, w, w_stride);
-            if (halves) {
-                codes8_block(bits, offset, true, rows, panels, packing, x, w, w_stride, s, at, c);
-            } else {
-                codes8_block(bits, offset, false, rows, panels, packing, x, w, w_stride, s, at, c);
+        if (halves) {
+            chunk_of_halves(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride);
+        } else {
+            chunk_of_blocks(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride);
+        }
+        w += rft__ceil_div(chunk, RFT__BLOCK) * 64 * bits;
+    }
+}
+
+/* ---- tiles of strips: one panel, sums of at most 32 k, row by row over a block so that scaling falls between products ---- */
+
+RFT_INLINE ivec row_quads(const rft__packing *packing, int first, int n, const ivec q[8], const signed char *x, ivec sum) {
+    RFT_UNROLL
+    for (int t = first; t < first + n; t++) {
+        sum = dot_quad(packing->i8_wide, sum, q[t], words_set(four_codes(x + 4 * t)));
+    }
+    return sum;
+}
+
+RFT_INLINE void load_quads(const char *w, ivec q[8]) {
+    RFT_UNROLL
+    for (int t = 0; t < 8; t++) {
+        q[t] = words_load(w + 64 * t);
+    }
+}
+
+RFT_INLINE void fetch_next(rft__fetch *next) {
+    for (int line = 0; line < next->lines; line++, next->w += 64) {
+        __builtin_prefetch(next->w, 0, 2);
+    }
+}
+
+/* A chunk; a row's total is in a register. scale, shift: of the chunk's first sum. */
+RFT_INLINE void strip_chunk(rft__offset_kind offset, bool halves, int rows, const rft__packing *packing, int64_t k,
+                            const rft__x8 *x, const float *scale, const float *shift, const char *w, rft__fetch *next,
+                            vec total[RFT__MAX_ROWS]) {
+    const int sums = halves ? 2 : 1;
+    for (int64_t b = 0; b * RFT__BLOCK < k; b++, w += STRIP_BLOCK, scale += sums * RFT__COLUMNS, shift += sums * RFT__COLUMNS) {
+        ivec q[8];
+        load_quads(w, q);
+        fetch_next(next);
+        RFT_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const signed char *code = x[r].code + RFT__BLOCK * b;
+            RFT_UNROLL
+            for (int i = 0; i < sums; i++) {
+                const vec one = vec_load(scale + i * RFT__COLUMNS), other = vec_load(shift + i * RFT__COLUMNS);
+                ivec sum = words_set(offset == RFT__OFFSET_NONE ? x[r].sum[sums * b + i].word : 0);
+                sum = row_quads(packing, 4 * i, halves ? 4 : 8, q, code, sum);
+                total[r] = add_sum(offset, sum, one, other, x[r].scale[b], x[r].sum[sums * b + i].real, total[r]);
             }
         }
     }
-    store_sums(rows, panels, c, acc, acc_stride);
 }
-#define CODES_TILE codes8_tile
+
+RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing *packing, int64_t k, const rft__x8 *x,
+                           int64_t x_stride, const char *w, float *acc, int acc_stride, bool accumulate, rft__fetch next) {
+    const bool halves = packing->step < RFT__BLOCK;
+    vec total[RFT__MAX_ROWS];
+    RFT_UNROLL
+    for (int r = 0; r < rows; r++) {
+        total[r] = accumulate ? vec_load(acc + r * acc_stride) : vec_zero();
+    }
+    for (; k > 0; k -= RFT__CHUNK, x += x_stride) {
+        const int64_t chunk = rft__min(k, RFT__CHUNK), sums = rft__packing_sums(packing, chunk);
+        const float *scale = (const float *)(const void *)w;
+        const float *shift = offset != RFT__OFFSET_NONE ? scale + sums * RFT__COLUMNS : scale;
+        w += rft__strip_head_bytes(packing, chunk);
+        if (halves) {
+            strip_chunk(offset, true, rows, packing, chunk, x, scale, shift, w, &next, total);
+        } else {
+            strip_chunk(offset, false, rows, packing, chunk, x, scale, shift, w, &next, total);
+        }
+        w += RFT__CHUNK * RFT__COLUMNS;
+    }
+    RFT_UNROLL
+    for (int r = 0; r < rows; r++) {
+        vec_store(acc + r * acc_stride, total[r]);
+    }
+}
+
+/* ---- families: rows1, rows2, rows4 the most beside so many panels ---- */
+
+#define CODES8_ARGUMENTS                                                                                                    \
+    const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w, size_t w_stride, float *acc, \
+        int acc_stride, bool accumulate, rft__fetch next
+
+#define CODES8_FUNCTION(name, p, r)                                                                                            \
+    static void codes8_##name##_##r##x##p(CODES8_ARGUMENTS) {                                                                  \
+        (void)next;                                                                                                            \
+        codes8_tile(CODES_BITS_##name, CODES_OFFSET_##name, r, p, packing, k, x, x_stride, w, w_stride, acc, acc_stride,       \
+                    accumulate);                                                                                               \
+    }
+#define CODES8_ENTRY(name, p, r) codes8_##name##_##r##x##p,
+#define CODES8_FAMILY(symbol, name, rows1, rows2, rows4)                                                     \
+    RFT_ROWS_##rows1(CODES8_FUNCTION, name, 1)                                                               \
+    RFT_ROWS_##rows2(CODES8_FUNCTION, name, 2)                                                               \
+    RFT_ROWS_##rows4(CODES8_FUNCTION, name, 4)                                                               \
+    const rft__codes8_family symbol = {{{RFT_ROWS_##rows1(CODES8_ENTRY, name, 1)},                           \
+                                        {RFT_ROWS_##rows2(CODES8_ENTRY, name, 2)},                           \
+                                        {NULL},                                                              \
+                                        {RFT_ROWS_##rows4(CODES8_ENTRY, name, 4)}}};
+
+#define STRIP8_FUNCTION(kind, p, r)                                                                                     \
+    static void strip8_##kind##_##r##x##p(CODES8_ARGUMENTS) {                                                           \
+        (void)w_stride;                                                                                                 \
+        strip_tile(RFT__OFFSET_##kind, r, packing, k, x, x_stride, w, acc, acc_stride, accumulate, next);               \
+    }
+#define STRIP8_ENTRY(kind, p, r) strip8_##kind##_##r##x##p,
+/* One of each kind of offset. */
+#define STRIP8_FAMILIES(symbol, rows)                                                  \
+    RFT_ROWS_##rows(STRIP8_FUNCTION, NONE, 1)                                          \
+    RFT_ROWS_##rows(STRIP8_FUNCTION, MINIMUM, 1)                                       \
+    RFT_ROWS_##rows(STRIP8_FUNCTION, ZERO, 1)                                          \
+    const rft__codes8_family symbol[] = {                                              \
+        [RFT__OFFSET_NONE] = {{{RFT_ROWS_##rows(STRIP8_ENTRY, NONE, 1)}}},             \
+        [RFT__OFFSET_MINIMUM] = {{{RFT_ROWS_##rows(STRIP8_ENTRY, MINIMUM, 1)}}},       \
+        [RFT__OFFSET_ZERO] = {{{RFT_ROWS_##rows(STRIP8_ENTRY, ZERO, 1)}}},             \
+    };

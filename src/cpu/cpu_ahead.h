@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_ahead.h - what register tiles of packed panels fetch to L2 for the tiles after them. cpu_gemm.c calls it tile by tile.
+ * cpu_ahead.h - calls of register tiles, and what they fetch to L2 for the tiles after them. cpu_gemm.c calls it tile by tile.
  */
 #ifndef RFT_CPU_CPU_AHEAD_H
 #define RFT_CPU_CPU_AHEAD_H
@@ -31,5 +31,22 @@ void rft__tile_stream(const rft__tile_job *t, rft__panels next);
 /* One of several tiles that share a strip, number `index` of `count`: it fetches its share of `next`, panels of
  * packed_bytes. */
 void rft__tile_share(const rft__tile_job *t, rft__panels next, int64_t packed_bytes, int64_t index, int64_t count);
+
+/* A register tile in 8 bits, likewise. */
+typedef struct rft__codes8_job {
+    const rft__cpu_kernel *kernel;
+    const rft__packing *packing;
+    int rows, panels;
+    int64_t k;
+    const rft__x8 *x;
+    int64_t x_stride; /* records from chunk to chunk */
+    rft__panels w;
+    float *acc;
+    bool accumulate;
+} rft__codes8_job;
+
+/* Beside as many panels at once as there is a tile for. Tiles of a strip fetch their share of `next`, packed panels; tiles of
+ * panels fetch what they read. */
+void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count);
 
 #endif

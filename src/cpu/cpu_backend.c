@@ -23,6 +23,7 @@ static rft__isa_ops merged_ops(int level) {
             ops.decode[t] = own->decode[t] != NULL ? own->decode[t] : ops.decode[t];
         }
         ops.widen = own->widen != NULL ? own->widen : ops.widen;
+        ops.unpack = own->unpack != NULL ? own->unpack : ops.unpack;
         ops.quantise = own->quantise != NULL ? own->quantise : ops.quantise;
         ops.record = own->record != NULL ? own->record : ops.record;
         ops.x8 = own->x8 != NULL ? own->x8 : ops.x8;
@@ -163,9 +164,10 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
     /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. */
-    const bool in_8_bits = pick->kernel->x == RFT_I8;
+    const bool in_8_bits = pick->kernel->x == RFT_I8, rounds_x = in_8_bits && c->p.x != RFT_I8;
     info->error_c = (pick->kernel->gamma * k + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
-    info->error_x = in_8_bits && c->p.x != RFT_I8 ? 1.0 / 254.0 : 0.0;
+    info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
+    info->group_x = rounds_x ? c->packing.x_group : 0;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);
     info->threads = rft__grid_parts(&g);
 }

@@ -14,6 +14,7 @@
 typedef enum rft__w_source {
     RFT__W_PANELS, /* packed W as it is */
     RFT__W_DECODE, /* packed W, a strip at a time widened to f32 panels that all row tiles then share */
+    RFT__W_UNPACK, /* packed W of codes, a strip at a time unpacked to bytes that all row tiles then share */
     RFT__W_PACK,   /* a view or dynamic W, a strip at a time packed into panels of the kernel's type */
     RFT__W_IN_PLACE /* a view or dynamic W, read where it lies */
 } rft__w_source;

@@ -48,10 +48,15 @@ static int panels_of(const rft__cpu_kernel *k) { return k->nr / RFT__PANEL; }
 
 static bool reads_panels(const rft__cpu_kernel *k) { return k->form == RFT__FORM_PANELS || k->form == RFT__FORM_TILES; }
 
+static bool reads_codes(const rft__cpu_kernel *k) { return k->form == RFT__FORM_CODES || k->form == RFT__FORM_BYTES; }
+
 /* A tile register holds 16 rows; to load one takes 8 cycles, and a product is done after 52. A core has two FMA units, so that a
  * cycle of it is two of this model: a step of 32 k by 16. */
 enum { TILE_ROWS = 16, TILE_LOAD = 8, TILE_LATENCY = 52, TILE_RATE = 16 };
 enum { TILE_LEAST_ROWS = 10 };
+
+/* Of two panels in bytes. It matters little: Zen 4, i8 and q4_0, m = 512, GOP/s at kc 256 318 279, 512 312 284, 1024 327 292. */
+enum { BYTES_STRIP = 32 << 10 };
 
 static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
@@ -62,16 +67,25 @@ static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
 
 /* Kernels of codes unpack a panel for each row tile: in f32 four bits take three operations a k and others five, and the tile
  * some cycles as every one does (Zen 4, 2048 x 4096, us: m = 32 q8_0 in 24x32 5245, its f32 panels in 14x32 5261; m = 64 q4_0
- * 10250, q8_0 in f32 10065); in 8 bits 32 k take a row 11 operations and the unpacking 24. */
-static double codes_cost(const candidate *c, int64_t m) {
+ * 10250, q8_0 in f32 10065). In 8 bits 32 k take a row some 11 cycles; 4 and 8 bits take a tile 12, and a strip in bytes takes
+ * 55 once; others take some more, and a strip 95 (us of 1024 x 4096, in 8x32 and in strips: q4_0 m = 8 291 344, 16 505 548, 32
+ * 953 970, 64 1964 1848, 512 15260 14860; q6_k 1 150 350, 5 349 347, 8 444 440, 16 760 620, 32 1331 1124). */
+static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
+    const int bits = rft__packing_of(&p->w).bits;
     const double rows = (double)rft__max(m, 1), tiles = (double)rft__ceil_div(rft__max(m, 1), k->mr);
-    return k->x == RFT_I8 ? (11.0 * rows + 24.0 * tiles) / 32.0 : rows + tiles * (k->kind.bits == 4 ? 6.0 : 8.0);
+    const bool plain = bits == 4 || bits == 8;
+    if (k->x != RFT_I8) {
+        return rows + tiles * (bits == 4 ? 6.0 : 8.0);
+    }
+    return k->form == RFT__FORM_BYTES ? (12.0 * rows + (plain ? 55.0 : 95.0)) / 32.0
+           : plain                    ? (11.3 * rows + 12.0 * tiles + 25.0) / 32.0
+                                      : (14.0 * rows + 37.0 * tiles + 25.0) / 32.0;
 }
 
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
-    if (c->kernel->form == RFT__FORM_CODES) {
-        return codes_cost(c, m);
+    if (reads_codes(c->kernel)) {
+        return codes_cost(p, c, m);
     }
     const rft__cpu_kernel *k = c->kernel;
     const int64_t tiles = rft__ceil_div(rft__max(m, 1), k->mr), tall = rft__max(m, 1) % tiles, rows = rft__max(m, 1) / tiles;
@@ -127,6 +141,16 @@ static void refuse_place(const rft__problem *p, candidate *c) {
     }
 }
 
+/* W as panels say, and the k of X under one scale: where x is given in 8 bits a part of its own groups. */
+static rft__packing packing_for(const rft__problem *p) {
+    rft__packing packing = rft__packing_of(&p->w);
+    const bool in_groups = p->x == RFT_I8 && p->x_group_k != 0 && p->x_group_k < p->w.k;
+    while (in_groups && p->x_group_k % packing.x_group != 0) {
+        packing.x_group /= 2;
+    }
+    return packing;
+}
+
 /* Kernels of codes, and the others where W is of codes. */
 static void refuse_codes(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
@@ -135,12 +159,12 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
         snprintf(c->reason, sizeof c->reason, "reads panels of codes; w is %s", rft__format_name(p->w.elem));
         return;
     }
-    const rft__packing packing = rft__packing_of(&p->w);
-    const bool whole_numbers = packing.i8_exact || k->x != RFT_I8 || k->kind.bits != packing.bits;
-    if (k->form == RFT__FORM_CODES && k->kind.offset == RFT__OFFSET_NONE && !whole_numbers) {
+    const rft__packing packing = packing_for(p);
+    const bool whole_numbers = packing.i8_exact || k->x != RFT_I8 || (k->form == RFT__FORM_CODES && k->kind.bits != packing.bits);
+    if (reads_codes(k) && k->kind.offset == RFT__OFFSET_NONE && !whole_numbers) {
         snprintf(c->reason, sizeof c->reason, "multiplies whole numbers of 8 bits; values of %s are none, so f32 multiplies them",
                  rft__format_name(p->w.elem));
-    } else if (k->form != RFT__FORM_CODES && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
+    } else if (!reads_codes(k) && (k->form != RFT__FORM_PANELS || k->x != RFT_F32 || k->w != RFT_F32)) {
         snprintf(c->reason, sizeof c->reason, "w of %s is packed as codes", rft__format_name(p->w.elem));
     } else if (k->form == RFT__FORM_CODES && (k->kind.bits != packing.bits || k->kind.offset != packing.offset)) {
         c->other_codes = true;
@@ -152,12 +176,14 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
         snprintf(c->reason, sizeof c->reason, "takes k by the groups of w, which part those of x's scales; f32 multiplies them");
     } else if (k->x == RFT_I8 && packing.step < RFT__BLOCK / 2) {
         snprintf(c->reason, sizeof c->reason, "needs scales of 16 k or a multiple; group_k = %lld", (long long)p->w.group_k);
+    } else if (k->form == RFT__FORM_BYTES && packing.x_group > RFT__BLOCK) {
+        snprintf(c->reason, sizeof c->reason, "sums 32 k at most; scales allow %d", packing.x_group);
     }
 }
 
 static void refuse_types(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
-    if (k->form == RFT__FORM_CODES || rft__matrix_is_low_bit(&p->w)) {
+    if (reads_codes(k) || rft__matrix_is_low_bit(&p->w)) {
         refuse_codes(p, c);
         if (c->reason[0] != '\0') {
             return;
@@ -188,7 +214,8 @@ static bool has_few_rows(const rft__problem *p, const rft__cpu_kernel *k, int64_
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
     const bool unpacked = p->w_dynamic || p->w.view;
     candidate c = {.kernel = k, .panels = panels_of(k)};
-    c.source = k->form == RFT__FORM_CODES ? RFT__W_PANELS
+    c.source = k->form == RFT__FORM_CODES   ? RFT__W_PANELS
+               : k->form == RFT__FORM_BYTES ? RFT__W_UNPACK
                : !reads_panels(k)         ? RFT__W_IN_PLACE
                : unpacked                 ? RFT__W_PACK
                : k->w == p->w.elem        ? RFT__W_PANELS
@@ -219,11 +246,14 @@ static int list_candidates(const rft__device *d, const rft__problem *p, const ch
     return n;
 }
 
-/* Kernels of one order of summation: f32, pairs of bf16, tiles of them. */
-typedef enum order { ANY_ORDER, FMA_ORDER, PAIR_ORDER, TILE_ORDER } order;
+/* Kernels of one order of summation: f32, pairs of bf16, tiles of them, groups in 8 bits. */
+typedef enum order { ANY_ORDER, FMA_ORDER, PAIR_ORDER, TILE_ORDER, INTEGER_ORDER } order;
 
 static order order_of(const rft__cpu_kernel *k) {
-    return k->form == RFT__FORM_TILES ? TILE_ORDER : k->x == RFT_BF16 ? PAIR_ORDER : FMA_ORDER;
+    return k->form == RFT__FORM_TILES ? TILE_ORDER
+           : k->x == RFT_BF16         ? PAIR_ORDER
+           : k->x == RFT_I8           ? INTEGER_ORDER
+                                      : FMA_ORDER;
 }
 
 /* The cheapest allowed one of that order, or NULL. */
@@ -270,12 +300,13 @@ static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const 
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = l2_of(d);
     const int64_t x_size = k->x == RFT_F32 ? 4 : 2, granule = rft__max(2 * k->kr, rft__panel_granule(&p->w)),
-                  w_size = k->form == RFT__FORM_CODES ? 1 : k->w == RFT_F32 ? 4 : 2,
+                  w_size = reads_codes(k) ? 1 : k->w == RFT_F32 ? 4 : 2,
                   whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t strip = rft__min(l2 / 8, 96 << 10) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
+        const int64_t bytes = k->form == RFT__FORM_BYTES ? BYTES_STRIP : 96 << 10;
+        const int64_t strip = rft__min(l2 / 8, bytes) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
         const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);
         pick.kc = rft__round_up(rft__ceil_div(whole, passes), granule);
@@ -324,7 +355,7 @@ rft_status rft__cpu_choose(rft__device *device, const rft__problem *p, const cha
     c->device = device;
     c->p = *p;
     c->low_bit = rft__matrix_is_low_bit(&p->w);
-    c->packing = c->low_bit ? rft__packing_of(&p->w) : (rft__packing){.bits = 0};
+    c->packing = c->low_bit ? packing_for(p) : (rft__packing){.bits = 0};
     c->panel_stride = rft__cpu_panel_stride(&p->w);
     c->granule = rft__panel_granule(&p->w);
     c->forced = forced != NULL;
@@ -347,6 +378,7 @@ void rft__cpu_choice_free(rft__device *device, rft__choice *choice) { rft__relea
 static const char *source_text(rft__w_source s) {
     static const char *const text[] = {[RFT__W_PANELS] = "reads packed panels",
                                        [RFT__W_DECODE] = "widens a strip of packed w at a time",
+                                       [RFT__W_UNPACK] = "unpacks a strip of packed w to bytes at a time",
                                        [RFT__W_PACK] = "packs a strip of w at a time",
                                        [RFT__W_IN_PLACE] = "reads w where it lies"};
     return text[s];

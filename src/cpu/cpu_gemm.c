@@ -56,34 +56,20 @@ static buffers buffers_of(const job *j, int thread) {
     const rft__choice *c = j->choice;
     char *base = j->workspace + (size_t)thread * j->thread_bytes;
     char *w = base + rft__x_bytes(c, j->pick, j->args->m);
-    return (buffers){base, w, (float *)(void *)(w + rft__w_bytes(j->pick))};
+    return (buffers){base, w, (float *)(void *)(w + rft__w_bytes(c, j->pick))};
 }
 
 /* ---- X ---- */
 
-/* Rows in tiles of at most so many: heights differ by at most one, so that no tile is a sliver. */
-typedef struct tiling {
-    int64_t rows, count;
-} tiling;
-
-static tiling tile_rows(int64_t rows, int64_t most) { return (tiling){rows, rft__ceil_div(rows, most)}; }
-
-static int64_t tile_start(const tiling *t, int64_t i) {
-    const int64_t each = t->rows / t->count, more = t->rows % t->count;
-    return i * each + rft__min(i, more);
-}
-
-static int64_t tile_height(const tiling *t, int64_t i) { return t->rows / t->count + (i < t->rows % t->count); }
-
 /* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
-static void pack_x(const job *j, int64_t b, int64_t row0, const tiling *t, int64_t k0, int64_t k, char *dst) {
+static void pack_x(const job *j, int64_t b, int64_t row0, const rft__tiling *t, int64_t k0, int64_t k, char *dst) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
     const int64_t padded = rft__round_up(k, kernel->kr);
     for (int64_t i = 0; i < t->count; i++) {
-        const int64_t first = tile_start(t, i);
-        const int rows = (int)tile_height(t, i);
+        const int64_t first = rft__tile_start(t, i);
+        const int rows = (int)rft__tile_height(t, i);
         char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
-        (kernel->x == RFT_I8 ? rft__x_tile_8bit : rft__x_tile)(&j->x_source, b, row0 + first, rows, k0, k, panel);
+        rft__x_tile(&j->x_source, b, row0 + first, rows, k0, k, panel);
         if (kernel->x == RFT_F32 && padded != k) {
             memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
         }
@@ -145,9 +131,14 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
     if (j->pick->source == RFT__W_IN_PLACE) {
         return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, b), panel, k0)};
     }
-    const int64_t stride = rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc);
+    const bool unpacks = j->pick->source == RFT__W_UNPACK;
+    const int64_t stride = unpacks ? rft__strip_bytes(j->packing, kc) : rft__panel_bytes(j->pick->kernel->w, RFT__PANEL, kc);
     if (j->pick->source == RFT__W_PACK) {
         pack_strip(j, b, panel, panels, k0, kc, buf->w, stride);
+    } else if (unpacks) {
+        for (int p = 0; p < panels; p++) {
+            j->choice->device->ops.unpack(j->packing, packed_panel(j, b, panel + p, k0), kc, buf->w + p * stride);
+        }
     } else {
         for (int p = 0; p < panels; p++) {
             widen_panel(j, packed_panel(j, b, panel + p, k0), kc, (float *)(void *)(buf->w + p * stride));
@@ -162,8 +153,10 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
 typedef struct block {
     const job *j;
     buffers buf;
-    const char *x;      /* packed tiles */
-    tiling tiles;
+    const char *x;      /* packed tiles, or rows */
+    const rft__x8 *x8;  /* rows in 8 bits */
+    int64_t x8_rows;    /* of them in a chunk */
+    rft__tiling tiles;
     int64_t b, row0;    /* batch and first row */
     int64_t k0, k1;
     float *partial;     /* of this k part, or NULL */
@@ -215,9 +208,9 @@ static void multiply_panels(const block *bl, const strip *s, int64_t t, int pane
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
     const bool in_rows = kernel->form == RFT__FORM_TILES;
-    const int rows = (int)tile_height(&bl->tiles, t);
+    const int rows = (int)rft__tile_height(&bl->tiles, t);
     const int64_t stride = in_rows ? j->rows.stride : rft__panel_bytes(kernel->x, 1, rft__round_up(bl->k1 - bl->k0, kernel->kr));
-    const char *x = bl->x + stride * tile_start(&bl->tiles, t);
+    const char *x = bl->x + stride * rft__tile_start(&bl->tiles, t);
     const rft__tile_job tile = {.kernel = kernel,
                                 .rows = rows,
                                 .panels = panels,
@@ -240,8 +233,8 @@ static void multiply_panels(const block *bl, const strip *s, int64_t t, int pane
 static void multiply_codes(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc) {
     const job *j = bl->j;
     const rft__cpu_kernel *kernel = j->pick->kernel;
-    const int rows = (int)tile_height(&bl->tiles, t), stride = panels * RFT__PANEL;
-    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, bl->k1 - bl->k0) * tile_start(&bl->tiles, t) +
+    const int rows = (int)rft__tile_height(&bl->tiles, t), stride = panels * RFT__PANEL;
+    const char *x = bl->x + rft__panel_bytes(kernel->x, 1, bl->k1 - bl->k0) * rft__tile_start(&bl->tiles, t) +
                     rft__panel_bytes(kernel->x, rows, k - bl->k0);
     const bool wide = panels == kernel->codes->panels && kernel->codes->wide[rows - 1] != NULL;
     rft__codes_fn *const multiply = wide ? kernel->codes->wide[rows - 1] : kernel->codes->one[rows - 1];
@@ -251,14 +244,24 @@ static void multiply_codes(const block *bl, const strip *s, int64_t t, int panel
     }
 }
 
+/* The same in 8 bits. */
+static void multiply_codes8(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
+                            const strip *next) {
+    const job *j = bl->j;
+    const int rows = (int)rft__tile_height(&bl->tiles, t);
+    const rft__x8 *x = bl->x8 + (k - bl->k0) / RFT__CHUNK * bl->x8_rows + rft__tile_start(&bl->tiles, t);
+    const rft__codes8_job tile = {j->pick->kernel, j->packing, rows, panels, kc, x, bl->x8_rows, s->panels, acc, k > bl->k0};
+    rft__codes8_multiply(&tile, next->panels, t, bl->tiles.count);
+}
+
 /* The same of rows of W; one of the tiles has the time to fetch the next strip. */
 static void multiply_rows(const block *bl, const strip *s, int64_t t, int panels, int64_t k, int64_t kc, float *acc,
                           const strip *next) {
     const rft__cpu_kernel *kernel = bl->j->pick->kernel;
     const int64_t stride = rft__x_rows_stride(kernel->x, bl->j->choice->p.w.k);
-    const char *x = bl->x + tile_start(&bl->tiles, t) * stride + rft__panel_bytes(kernel->x, 1, k - bl->k0);
+    const char *x = bl->x + rft__tile_start(&bl->tiles, t) * stride + rft__panel_bytes(kernel->x, 1, k - bl->k0);
     const rft__w_lines *ahead = t == bl->tiles.count - 1 ? &next->lines : &s->lines;
-    kernel->direct->tile[panels - 1][tile_height(&bl->tiles, t) - 1](kc, x, stride, &s->lines, ahead, acc, k > bl->k0);
+    kernel->direct->tile[panels - 1][rft__tile_height(&bl->tiles, t) - 1](kc, x, stride, &s->lines, ahead, acc, k > bl->k0);
 }
 
 /* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. next: what the next
@@ -266,10 +269,12 @@ static void multiply_rows(const block *bl, const strip *s, int64_t t, int panels
 static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *next) {
     const strip s = strip_of(bl->j, &bl->buf, bl->b, panel, panels, k, kc);
     for (int64_t t = 0; t < bl->tiles.count; t++) {
-        const int64_t first = tile_start(&bl->tiles, t), rows = tile_height(&bl->tiles, t);
+        const int64_t first = rft__tile_start(&bl->tiles, t), rows = rft__tile_height(&bl->tiles, t);
         float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
         if (bl->j->pick->kernel->form == RFT__FORM_ROWS) {
             multiply_rows(bl, &s, t, panels, k, kc, acc, next);
+        } else if (bl->j->pick->kernel->x == RFT_I8) {
+            multiply_codes8(bl, &s, t, panels, k, kc, acc, next);
         } else if (bl->j->pick->kernel->form == RFT__FORM_CODES) {
             multiply_codes(bl, &s, t, panels, k, kc, acc);
         } else {
@@ -312,7 +317,7 @@ static void run_columns(const block *bl, int64_t panel, int panels, int64_t k, i
                         const rft__w_lines *ahead, float *acc) {
     const rft__direct_family *family = bl->j->pick->kernel->direct;
     for (int64_t t = 0, first = 0; t < bl->tiles.count; t++) {
-        const int64_t rows = tile_height(&bl->tiles, t);
+        const int64_t rows = rft__tile_height(&bl->tiles, t);
         const float *x = (const float *)(const void *)bl->x + (bl->k1 - bl->k0) * first + rows * (k - bl->k0);
         family->tile[panels - 1][rows - 1](kc, x, 0, w, ahead, acc, k > bl->k0);
         if (k + kc == bl->k1) {
@@ -366,9 +371,26 @@ static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
     } while (k < bl->k1);
 }
 
-static void run_block(block *bl, int64_t panel0, int64_t panel1) {
+/* The block's X in 8 bits. */
+static void find_x8(block *bl) {
     const job *j = bl->j;
     if (j->rows.x != NULL) {
+        const rft__x8 *all = (const rft__x8 *)(const void *)(j->rows.x + bl->b * j->rows.batch);
+        bl->x8_rows = j->args->m;
+        bl->x8 = all + bl->k0 / RFT__CHUNK * bl->x8_rows + bl->row0;
+        return;
+    }
+    rft__x8 *const own = (rft__x8 *)(void *)bl->buf.x;
+    rft__x_rows_8bit(&j->x_source, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1 - bl->k0, own, bl->tiles.rows);
+    bl->x8_rows = bl->tiles.rows;
+    bl->x8 = own;
+}
+
+static void run_block(block *bl, int64_t panel0, int64_t panel1) {
+    const job *j = bl->j;
+    if (j->pick->kernel->x == RFT_I8) {
+        find_x8(bl);
+    } else if (j->rows.x != NULL) {
         bl->x = j->rows.x + bl->b * j->rows.batch + bl->row0 * j->rows.stride + rft__panel_bytes(j->pick->kernel->x, 1, bl->k0);
     } else if (j->x_in_place) {
         bl->x = rft__x_at(&j->x_source, bl->b, bl->row0, bl->k0);
@@ -389,13 +411,13 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
 static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
                        float *partial) {
     /* W is streamed once for each block of at most mc rows. */
-    const tiling blocks = tile_rows(part->row1 - part->row0, j->pick->mc);
+    const rft__tiling blocks = rft__tile_rows(part->row1 - part->row0, j->pick->mc);
     for (int64_t i = 0; i < blocks.count; i++) {
         block bl = {.j = j,
                     .buf = *buf,
-                    .tiles = tile_rows(tile_height(&blocks, i), j->pick->kernel->mr),
+                    .tiles = rft__tile_rows(rft__tile_height(&blocks, i), j->pick->kernel->mr),
                     .b = b,
-                    .row0 = part->row0 + tile_start(&blocks, i),
+                    .row0 = part->row0 + rft__tile_start(&blocks, i),
                     .k0 = part->k0,
                     .k1 = part->k1,
                     .partial = partial};
@@ -486,7 +508,7 @@ static void run_item(void *arg, int i) {
             continue;
         }
         if (list->phase == COPY_X) {
-            rft__x_rows_copy(j->choice, j->args, &j->rows, i, parts);
+            rft__x_rows_copy(j->choice, j->pick, &j->x_source, j->args->m, &j->rows, i, parts);
         } else if (list->phase == MULTIPLY) {
             multiply_part(j, i);
         } else if (list->phase == REDUCE) {
@@ -498,7 +520,7 @@ static void run_item(void *arg, int i) {
 }
 
 static const void *w_of(const rft_linear_args *args, const rft__cpu_pick *pick) {
-    const bool packed = pick->source == RFT__W_PANELS || pick->source == RFT__W_DECODE;
+    const bool packed = pick->source == RFT__W_PANELS || pick->source == RFT__W_DECODE || pick->source == RFT__W_UNPACK;
     return packed && args->weight != NULL ? args->weight->data : args->w;
 }
 

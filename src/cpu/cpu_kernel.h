@@ -9,7 +9,7 @@
  * Tile kernels sum KR of k at a time, in an order of their own, and then in ascending k: the same holds for them, as blocks of K
  * begin at multiples of the row's KR.
  * Panels of low-bit W hold codes and scales (packing.h). Kernels of codes make the stored weights of them in registers, to the
- * bit, and go on as above; those that multiply in 8 bits take X rounded to groups of 32 (rft__quantise_fn).
+ * bit, and go on as above; those that multiply in 8 bits take X rounded to 8 bits (rft__x8), and sum groups of k in int32.
  */
 #ifndef RFT_CPU_CPU_KERNEL_H
 #define RFT_CPU_CPU_KERNEL_H
@@ -62,11 +62,43 @@ typedef struct rft__codes_family {
     rft__codes_fn *wide[RFT__MAX_ROWS], *one[RFT__MAX_ROWS];
 } rft__codes_family;
 
+/* X in 8 bits: 256 k of a row, the rest of a shorter chunk 0. Chunks of all rows lie side by side, those of the next k behind
+ * them. scale: of each packing.x_group k. sum: what the kernel adds for each rft__packing_sum k, without offset the word
+ * -i8_bias * (sum of codes), before a minimum the number scale * (sum of codes), before a zero point -(sum of codes). */
+typedef struct rft__x8 {
+    signed char code[RFT__CHUNK];
+    float scale[RFT__CHUNK / RFT__BLOCK];
+    union {
+        int32_t word;
+        float real;
+    } sum[RFT__CHUNK / RFT__LEAST_SUM];
+    uint32_t unused[8]; /* rows begin at cache lines */
+} rft__x8;
+
+/* Lines that are fetched to L2 meanwhile, so many of each panel with every 32 k. They need not be readable. */
+typedef struct rft__fetch {
+    const char *w;
+    size_t stride;
+    int lines;
+} rft__fetch;
+
+/* One register tile in 8 bits: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. x: rows side by side,
+ * x_stride of them from chunk to chunk; w: panels of codes, which fetch themselves, or the strip that rft__unpack_fn made of
+ * them, beside which what is `next` is fetched. k as above. */
+typedef void rft__codes8_fn(const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w,
+                            size_t w_stride, float *acc, int acc_stride, bool accumulate, rft__fetch next);
+
+/* tile[panels - 1][rows - 1]; NULL where wider or narrower ones serve. One panel is always there. */
+typedef struct rft__codes8_family {
+    rft__codes8_fn *tile[RFT__MAX_PANELS][RFT__MAX_ROWS];
+} rft__codes8_family;
+
 /* How a kernel reads W. */
 typedef enum rft__w_form {
     RFT__FORM_PANELS,
     RFT__FORM_TILES,  /* panels too, but X in rows */
     RFT__FORM_CODES,  /* panels of low-bit W */
+    RFT__FORM_BYTES,  /* strips of low-bit W that are unpacked to bytes first */
     RFT__FORM_ROWS,   /* a K-contiguous W where it lies: each row of W times x */
     RFT__FORM_COLUMNS /* an MN-contiguous W where it lies: at each k, x times the columns of all panels */
 } rft__w_form;
@@ -102,7 +134,8 @@ typedef struct rft__cpu_kernel {
     } kind;                           /* of FORM_CODES */
     const rft__family *family;        /* of FORM_PANELS */
     const rft__tiles *tiles;          /* of FORM_TILES */
-    const rft__codes_family *codes;   /* of FORM_CODES */
+    const rft__codes_family *codes;   /* of FORM_CODES where x is f32 */
+    const rft__codes8_family *codes8; /* of FORM_CODES where x is i8; of FORM_BYTES one for each rft__offset_kind */
     const rft__direct_family *direct; /* of the others */
 } rft__cpu_kernel;
 
@@ -115,16 +148,15 @@ typedef void rft__decode_fn(const void *panel, int64_t k, float *dst);
 /* Codes of one panel from a chunk's start over k widened to an f32 panel. */
 typedef void rft__widen_fn(const rft__packing *packing, const char *w, int64_t k, float *dst);
 
-/* X for products in 8 bits: rows of f32, k apart by 1 and rows by `stride`, in groups of 32, each as
- *     int32 [8][rows]: four k of a row;  float [rows]: their scale;  [2][rows]: what the kernel adds, see below
- * scale = (largest |x|) / 127, x = scale * round(x * (127 / largest)), all in f32, to nearest even; k beyond the last is 0.
- * Added: int32 -i8_bias * (sum of 16) without offset, float scale * sum before a minimum, float sum before a zero point; where a
- * step of scales has 32 k or more the sum of all 32 and 0. */
-enum { RFT__X8_WORDS = 11 };
-typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst);
-/* The same of rows given in 8 bits, with a scale for each 32 k. */
-typedef void rft__record_fn(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale,
-                            int64_t scale_stride, int rows, int64_t k, void *dst);
+/* Codes of one panel from a chunk's start over k as a panel of a strip (rft__strip_bytes), each chunk so:
+ *     float [sums][16]: scales;  float [sums][16]: minima or zero points, where there are;  bytes [k / 4][16][4], whole blocks */
+typedef void rft__unpack_fn(const rft__packing *packing, const char *w, int64_t k, char *dst);
+
+/* Up to 256 k of a row in f32, rounded:
+ *     scale = (largest |x|) / 127, x = scale * round(x * (127 / largest)), all in f32, to nearest even. */
+typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst);
+/* The same of codes that are given, with a scale for each packing.x_group k. */
+typedef void rft__record_fn(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst);
 
 /* Activations in 8 bits, RFT_I8 or RFT_E4M3; n of one scale. */
 enum { RFT__X8_TYPES = 2 };
@@ -149,6 +181,7 @@ typedef struct rft__isa_ops {
     rft__pack_fn *to_same[RFT_BF16 + 1]; /* that type kept, at the KR of its panels */
     rft__decode_fn *decode[RFT_BF16 + 1];
     rft__widen_fn *widen;
+    rft__unpack_fn *unpack;
     rft__quantise_fn *quantise;
     rft__record_fn *record;
     const rft__x8_ops *x8;
@@ -165,11 +198,11 @@ typedef struct rft__isa {
 /* KR of a packed panel of that type. */
 static inline int rft__panel_kr(rft_type type) { return type == RFT_BF16 ? 2 : 1; }
 
-/* Bytes of k (rounded up to KR) in a panel of that type and width; RFT_I8 is X in groups of 32. */
+/* Bytes of k (rounded up to KR) in a panel of that type and width; RFT_I8 is X in 8 bits. */
 static inline int64_t rft__panel_bytes(rft_type type, int width, int64_t k) {
     return type == RFT_F32   ? 4 * width * k
            : type == RFT_F16 ? 2 * width * k
-           : type == RFT_I8  ? 4 * RFT__X8_WORDS * width * rft__ceil_div(k, RFT__BLOCK)
+           : type == RFT_I8  ? (int64_t)sizeof(rft__x8) * width * rft__ceil_div(k, RFT__CHUNK)
                              : 4 * width * ((k + 1) / 2);
 }
 

@@ -29,4 +29,20 @@ rft__grid rft__grid_of_units(int64_t units, int parts);
 int rft__grid_parts(const rft__grid *g);
 rft__part rft__grid_part(const rft__grid *g, int i); /* 0 <= i < parts; may be empty */
 
+/* Rows in tiles of at most so many: heights differ by at most one, so that no tile is a sliver. */
+typedef struct rft__tiling {
+    int64_t rows, count;
+} rft__tiling;
+
+static inline rft__tiling rft__tile_rows(int64_t rows, int64_t most) { return (rft__tiling){rows, (rows + most - 1) / most}; }
+
+static inline int64_t rft__tile_start(const rft__tiling *t, int64_t i) {
+    const int64_t each = t->rows / t->count, more = t->rows % t->count;
+    return i * each + (i < more ? i : more);
+}
+
+static inline int64_t rft__tile_height(const rft__tiling *t, int64_t i) {
+    return t->rows / t->count + (i < t->rows % t->count);
+}
+
 #endif

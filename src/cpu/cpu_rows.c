@@ -9,16 +9,33 @@
 
 enum { LINE = 64, PAIR = 2 * LINE, MEETING = 2048, FEW_ROWS = 16, MOST_BYTES = 64 << 20 };
 
+/* Elements that are rounded to 8 bits in the time of a hand-off. */
+enum { WORTH_SHARING = 32 << 10 };
+
 int64_t rft__x_rows_stride(rft_type type, int64_t k) { return rft__round_up(rft__panel_bytes(type, 1, k), PAIR) + LINE; }
 
 static bool is_straight(const rft__choice *c) { return c->p.x_order == RFT_K_CONTIGUOUS; }
+
+static bool in_8_bits(const rft__cpu_pick *pick) { return pick->kernel->x == RFT_I8; }
 
 /* Most rows of a batch that are copied for all: a plan for any m must not ask for memory by m. */
 static int64_t most_rows(const rft__choice *c) { return MOST_BYTES / rft__x_rows_stride(c->p.x, c->p.w.k) / c->p.batch; }
 
 bool rft__x_rows_own(const rft__choice *c, int64_t m) { return !is_straight(c) && m > most_rows(c); }
 
+/* The same in 8 bits, which are shared by several threads. */
+static int64_t most_x8_rows(const rft__choice *c) {
+    const int64_t row = rft__panel_bytes(RFT_I8, 1, c->p.w.k);
+    return c->device->threads > 1 && row > 0 ? MOST_BYTES / row / c->p.batch : 0;
+}
+
+/* Few rows take longer to hand over than to round once a thread. */
+static bool shares_x8(const rft__choice *c, int64_t m) { return m <= most_x8_rows(c) && m * c->p.w.k >= WORTH_SHARING; }
+
 int64_t rft__x_rows_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
+    if (in_8_bits(pick)) {
+        return rft__min(m, most_x8_rows(c)) * c->p.batch * rft__panel_bytes(RFT_I8, 1, c->p.w.k);
+    }
     const bool never = is_straight(c) && m <= FEW_ROWS;
     return pick->kernel->form != RFT__FORM_TILES || never
                ? 0
@@ -29,6 +46,9 @@ rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, cons
     const int64_t size = (int64_t)rft__type_size(c->p.x), stride = args->ldx * size;
     const int64_t own = rft__x_rows_stride(c->p.x, c->p.w.k);
     const bool many = args->m > most_rows(c), apart = args->m <= FEW_ROWS || stride % MEETING != 0;
+    if (in_8_bits(pick) && shares_x8(c, args->m)) {
+        return (rft__x_rows){copy, copy, (int64_t)sizeof(rft__x8), args->m * rft__panel_bytes(RFT_I8, 1, c->p.w.k)};
+    }
     if (pick->kernel->form != RFT__FORM_TILES) {
         return (rft__x_rows){0};
     }
@@ -38,14 +58,16 @@ rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, cons
     return many ? (rft__x_rows){.stride = own} : (rft__x_rows){copy, copy, own, args->m * own};
 }
 
-void rft__x_rows_copy(const rft__choice *c, const rft_linear_args *args, const rft__x_rows *rows, int i, int parts) {
-    const bool straight = is_straight(c);
-    const int64_t size = (int64_t)rft__type_size(c->p.x), all = c->p.batch * args->m;
-    const int64_t row_step = straight ? args->ldx : 1, k_step = straight ? 1 : args->ldx;
-    rft__pack_fn *const pack = c->device->ops.to_same[c->p.x];
+void rft__x_rows_copy(const rft__choice *c, const rft__cpu_pick *pick, const rft__x_source *x, int64_t m, const rft__x_rows *rows,
+                      int i, int parts) {
+    const int64_t all = c->p.batch * m, k = c->p.w.k;
     for (int64_t r = all * i / parts; r < all * (i + 1) / parts; r++) {
-        const int64_t b = r / args->m, row = r % args->m;
-        const char *source = (const char *)args->x + (b * args->x_batch_stride + row * row_step) * size;
-        pack(source, row_step, k_step, 1, 1, c->p.w.k, rows->copy + b * rows->batch + row * rows->stride);
+        const int64_t b = r / m, row = r % m;
+        char *dst = rows->copy + b * rows->batch + row * rows->stride;
+        if (in_8_bits(pick)) {
+            rft__x_rows_8bit(x, b, row, 1, 0, k, (rft__x8 *)(void *)dst, m);
+        } else {
+            rft__x_row(x, b, row, 0, k, dst);
+        }
     }
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cpu_rows.h - rows of X as tile kernels read them: where they lie, or from one copy that all threads make and share, since a
- * copy of its own would cost each thread as much as some hundred columns of product. Called by cpu_gemm.c.
+ * copy of its own would cost each thread as much as some hundred columns of product. Rows in 8 bits are shared likewise where
+ * there are enough of them. Called by cpu_gemm.c.
  */
 #ifndef RFT_CPU_CPU_ROWS_H
 #define RFT_CPU_CPU_ROWS_H
 
-#include "cpu/cpu_choice.h"
+#include "cpu/cpu_x.h"
 
-/* Row i of batch b is at x + b * batch + i * stride, k contiguous; bytes. x NULL: each thread copies the rows that it holds. */
+/* Row i of batch b is at x + b * batch + i * stride, k contiguous; bytes. In 8 bits x is rft__x8 [batch][chunks][m]. x NULL: each
+ * thread copies or rounds the rows that it holds. */
 typedef struct rft__x_rows {
     char *copy; /* x, if it is a copy that has to be made first; else NULL */
     const char *x;
@@ -23,6 +25,7 @@ int64_t rft__x_rows_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64
 bool rft__x_rows_own(const rft__choice *c, int64_t m);
 rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, const rft_linear_args *args, char *copy);
 /* One thread's part of the copy, `i` of `parts`. */
-void rft__x_rows_copy(const rft__choice *c, const rft_linear_args *args, const rft__x_rows *rows, int i, int parts);
+void rft__x_rows_copy(const rft__choice *c, const rft__cpu_pick *pick, const rft__x_source *x, int64_t m, const rft__x_rows *rows,
+                      int i, int parts);
 
 #endif

@@ -25,9 +25,11 @@ int64_t rft__x_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t ro
     return aligned(rft__panel_bytes(kernel->x, 1, rft__round_up(k, kernel->kr)) * held_rows(pick, rows));
 }
 
-int64_t rft__w_bytes(const rft__cpu_pick *pick) {
+int64_t rft__w_bytes(const rft__choice *c, const rft__cpu_pick *pick) {
     const bool as_it_is = pick->source == RFT__W_PANELS || pick->source == RFT__W_IN_PLACE;
-    return as_it_is ? 0 : aligned(pick->panels * rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc));
+    const int64_t panel = pick->source == RFT__W_UNPACK ? rft__strip_bytes(&c->packing, pick->kc)
+                                                        : rft__panel_bytes(pick->kernel->w, RFT__PANEL, pick->kc);
+    return as_it_is ? 0 : aligned(pick->panels * panel);
 }
 
 static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels, int64_t k) {
@@ -38,7 +40,7 @@ static int64_t acc_bytes(const rft__cpu_pick *pick, int64_t rows, int64_t panels
 }
 
 int64_t rft__thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m) {
-    return rft__x_bytes(c, pick, m) + rft__w_bytes(pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
+    return rft__x_bytes(c, pick, m) + rft__w_bytes(c, pick) + acc_bytes(pick, m, rft__cpu_panels(&c->p.w), c->p.w.k);
 }
 
 int64_t rft__partial_sums(const rft__choice *c, int64_t m) { return c->p.batch * rft__cpu_panels(&c->p.w) * m * RFT__PANEL; }

@@ -11,7 +11,7 @@
 
 /* Bytes of one thread's packed X, of its strip of W, and of all its buffers. */
 int64_t rft__x_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t rows);
-int64_t rft__w_bytes(const rft__cpu_pick *pick);
+int64_t rft__w_bytes(const rft__choice *c, const rft__cpu_pick *pick);
 int64_t rft__thread_bytes(const rft__choice *c, const rft__cpu_pick *pick, int64_t m);
 /* Sums that one k part leaves. */
 int64_t rft__partial_sums(const rft__choice *c, int64_t m);

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SCALES = RFT__CHUNK / RFT__BLOCK };
-
 rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args) {
     const rft__problem *p = &c->p;
     const rft__isa_ops *ops = &c->device->ops;
@@ -47,14 +45,14 @@ static void widen_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0
     }
 }
 
-static void given_chunk(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t n, char *dst) {
-    float scale[RFT__MAX_ROWS * SCALES];
-    for (int r = 0; r < rows; r++) {
-        for (int64_t k = 0; k < n; k += RFT__BLOCK) {
-            scale[r * SCALES + k / RFT__BLOCK] = scale_at(x, b, row0 + r, k0 + k);
-        }
+/* A record, up to a chunk of k. */
+static void given_record(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, rft__x8 *dst) {
+    float scale[RFT__CHUNK / RFT__BLOCK];
+    const int64_t each = x->packing->x_group;
+    for (int64_t k = 0; k < n; k += each) {
+        scale[k / each] = scale_at(x, b, row, k0 + k);
     }
-    x->ops->record(x->packing, (const signed char *)rft__x_at(x, b, row0, k0), x->row, scale, SCALES, rows, n, dst);
+    x->ops->record(x->packing, (const signed char *)rft__x_at(x, b, row, k0), scale, n, dst);
 }
 
 /* ---- X beside a W that is sorted: up to a chunk of k in the order of W ---- */
@@ -121,16 +119,19 @@ void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int6
     }
 }
 
-void rft__x_tile_8bit(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst) {
-    float wide[RFT__MAX_ROWS * RFT__CHUNK];
-    for (int64_t at = 0; at < k; at += RFT__CHUNK) {
-        const int64_t n = rft__min(RFT__CHUNK, k - at);
-        char *to = dst + rft__panel_bytes(RFT_I8, rows, at);
-        if (x->type == RFT_I8) {
-            given_chunk(x, b, row0, rows, k0 + at, n, to);
-        } else {
-            load_chunk(x, b, row0, rows, k0 + at, n, wide);
-            x->ops->quantise(x->packing, wide, RFT__CHUNK, rows, n, to);
+void rft__x_rows_8bit(const rft__x_source *x, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, rft__x8 *dst,
+                      int64_t stride) {
+    float wide[RFT__CHUNK];
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t at = 0; at < k; at += RFT__CHUNK) {
+            const int64_t n = rft__min(RFT__CHUNK, k - at);
+            rft__x8 *to = dst + at / RFT__CHUNK * stride + row;
+            if (x->type == RFT_I8) {
+                given_record(x, b, row0 + row, k0 + at, n, to);
+            } else {
+                rft__x_row(x, b, row0 + row, k0 + at, n, wide);
+                x->ops->quantise(x->packing, wide, n, to);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
  *
  * cpu_x.h - parts of X in the type that a kernel multiplies: floats as they are or widened, X in 8 bits widened by its scales,
  * and for kernels of codes X in 8 bits, rounded or as given. Beside a W that is sorted the k of X come in W's order. Called by
- * cpu_gemm.c.
+ * cpu_gemm.c and cpu_rows.c.
  * Invariant: a scale that is not finite makes all of its k NaN.
  */
 #ifndef RFT_CPU_CPU_X_H
@@ -33,8 +33,10 @@ static inline const char *rft__x_at(const rft__x_source *x, int64_t b, int64_t r
 
 /* n of k from k0 on, contiguous in the kernel's float type; beside a sorted W n is at most 256. */
 void rft__x_row(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, void *dst);
-/* rows x k as a tile of an f32 kernel, or in 8 bits (rft__quantise_fn, k0 a multiple of 32). */
+/* rows x k as a tile of an f32 kernel. */
 void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst);
-void rft__x_tile_8bit(const rft__x_source *x, int64_t b, int64_t row0, int rows, int64_t k0, int64_t k, char *dst);
+/* Rows in 8 bits side by side, `stride` records from chunk to chunk; k0 is a multiple of 256. */
+void rft__x_rows_8bit(const rft__x_source *x, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, rft__x8 *dst,
+                      int64_t stride);
 
 #endif

@@ -52,14 +52,20 @@
 #define RFT_CODES_q8      8, RFT__OFFSET_NONE
 #define RFT_CODES_q8z     8, RFT__OFFSET_ZERO
 #define RFT_CODES_f8      8, RFT__OFFSET_FLOAT
+#define RFT_CODES_FAMILY_f32 rft__codes_family
+#define RFT_CODES_FAMILY_i8  rft__codes8_family
+#define RFT_CODES_MEMBER_f32 codes
+#define RFT_CODES_MEMBER_i8  codes8
 #define RFT_TEXT_(a) #a
 #define RFT_TEXT(a) RFT_TEXT_(a)
 
 #define KERNEL(op, x, w, mr, nr, kr, symbol, gamma, eta) extern const RFT_FAMILY_##op symbol;
-#define CODES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const rft__codes_family symbol;
+#define CODES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const RFT_CODES_FAMILY_##x symbol;
+#define BYTES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const rft__codes8_family symbol[];
 #include RFT_KERNELS
 #undef KERNEL
 #undef CODES
+#undef BYTES
 
 static const rft__cpu_kernel kernels[] = {
 #define KERNEL(op, rx, rw, rows, columns, granule, symbol, c, eta)                                        \
@@ -69,8 +75,13 @@ static const rft__cpu_kernel kernels[] = {
 #define CODES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
     {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
      .x = RFT_TYPE_##rx, .w = RFT_TYPE_##rw, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,       \
-     .gamma = c, .eta_lane = eta, .form = RFT__FORM_CODES, .kind = {RFT_CODES_##rw}, .codes = &symbol},
+     .gamma = c, .eta_lane = eta, .form = RFT__FORM_CODES, .kind = {RFT_CODES_##rw}, .RFT_CODES_MEMBER_##rx = &symbol},
+#define BYTES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
+    {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
+     .x = RFT_TYPE_##rx, .w = RFT_U8, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,              \
+     .gamma = c, .eta_lane = eta, .form = RFT__FORM_BYTES, .codes8 = symbol},
 #include RFT_KERNELS
 #undef KERNEL
 #undef CODES
+#undef BYTES
 };

@@ -69,6 +69,7 @@ rft__packing rft__packing_of(const rft__matrix *w) {
     while (RFT__SLICE << p.step_shift < p.step) {
         p.step_shift++;
     }
+    p.x_group = (int)rft__max(RFT__BLOCK, rft__min(p.step, RFT__MOST_SUM));
     for (unsigned i = 0; i < 16 && p.bits == 4; i++) {
         p.i8_table[i] = (unsigned char)i;
         p.lut[i] = p.offset == RFT__OFFSET_ZERO ? (float)(int)i : rft__quant_value(q, i);

@@ -14,6 +14,7 @@
 #include "format/quant.h"
 
 enum { RFT__CHUNK = 256, RFT__BLOCK = 32, RFT__SLICE = 8, RFT__CHUNK_SCALES = RFT__CHUNK / RFT__SLICE, RFT__COLUMNS = 16 };
+enum { RFT__LEAST_SUM = 16, RFT__MOST_SUM = 128 }; /* k of a sum in 8 bits */
 
 typedef struct rft__packing {
     rft_type type;
@@ -38,6 +39,7 @@ typedef struct rft__packing {
     int i8_bias;
     float i8_factor;
     unsigned char i8_table[16];
+    int x_group; /* k of X that are rounded to 8 bits by one scale: 32, or 64 or 128 where a step has as many */
 } rft__packing;
 
 static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return rft__ceil_div(k, p->step); }
@@ -60,6 +62,9 @@ static inline int64_t rft__packing_head_bytes(const rft__packing *p, int64_t k) 
     return rft__round_up(super + global + n * one * with_minimum + zeros, 64);
 }
 
+/* k that products in 8 bits sum in int32 before they are scaled: they share a scale of W and one of X. */
+static inline int rft__packing_sum(const rft__packing *p) { return p->step < p->x_group ? p->step : p->x_group; }
+
 static inline int64_t rft__packing_block_bytes(const rft__packing *p) { return 64 * (int64_t)p->bits; }
 
 static inline int64_t rft__packing_chunk_bytes(const rft__packing *p, int64_t k) {
@@ -69,6 +74,24 @@ static inline int64_t rft__packing_chunk_bytes(const rft__packing *p, int64_t k)
 /* Of a panel over k; also where the chunk that begins at k lies, when k is a multiple of 256. */
 static inline int64_t rft__packing_bytes(const rft__packing *p, int64_t k) {
     return k / RFT__CHUNK * rft__packing_chunk_bytes(p, RFT__CHUNK) + rft__packing_chunk_bytes(p, k % RFT__CHUNK);
+}
+
+/* Sums of a chunk; whole blocks are summed. */
+static inline int64_t rft__packing_sums(const rft__packing *p, int64_t k) {
+    return rft__ceil_div(rft__round_up(k, RFT__BLOCK), rft__packing_sum(p));
+}
+
+/* Of a panel of a strip over k (rft__unpack_fn): a chunk's scales and offsets, and all chunks. */
+static inline int64_t rft__strip_head_bytes(const rft__packing *p, int64_t k) {
+    return rft__packing_sums(p, k) * RFT__COLUMNS * (p->offset != RFT__OFFSET_NONE ? 8 : 4);
+}
+
+static inline int64_t rft__strip_chunk_bytes(const rft__packing *p, int64_t k) {
+    return k == 0 ? 0 : rft__strip_head_bytes(p, k) + rft__round_up(k, RFT__BLOCK) * RFT__COLUMNS;
+}
+
+static inline int64_t rft__strip_bytes(const rft__packing *p, int64_t k) {
+    return k / RFT__CHUNK * rft__strip_chunk_bytes(p, RFT__CHUNK) + rft__strip_chunk_bytes(p, k % RFT__CHUNK);
 }
 
 #endif

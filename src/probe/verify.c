@@ -35,6 +35,7 @@ typedef struct verifier {
     rft__stored x, w;
     rft__stored_w codes; /* of a low-bit W */
     bool low_bit, rounds_x; /* the kernel multiplies x rounded to 8 bits */
+    int64_t group_x;        /* by one scale for so many k */
     double c, eta; /* of a product: |error| <= c * sum|x||w| + eta */
     int lanes;     /* products that an output needs: 2 with a GLU op, else 1 */
     uint64_t seed;
@@ -337,7 +338,7 @@ static void compare_rows(verifier *v, int64_t b, const int64_t *rows, int64_t n_
             rft__stored_order(&v->p->w, &v->codes, v->p->w.batch == 1 ? 0 : b, v->next, v->order, NULL);
         }
         for (int64_t i = 0; v->rounds_x && i < n_rows; i++) {
-            rft__verify_round_x(v->p->w.k, v->order, v->x_block + i * v->p->w.k);
+            rft__verify_round_x(v->p->w.k, v->group_x, v->order, v->x_block + i * v->p->w.k);
         }
         find_not_finite(v);
     }
@@ -452,6 +453,7 @@ rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, 
                   .codes = {w, own.scale, own.zero, own.global_scale, own.g_idx},
                   .low_bit = rft__matrix_is_low_bit(&p->w),
                   .rounds_x = info.error_x > 0.0,
+                  .group_x = info.group_x,
                   .c = info.error_c,
                   .eta = info.error_eta,
                   .lanes = p->epi.glu_at >= 0 ? 2 : 1,

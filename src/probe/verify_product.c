@@ -77,11 +77,12 @@ static void round_group(int64_t n, float *x) {
     }
 }
 
-void rft__verify_round_x(int64_t k, const int32_t *order, float *x) {
-    enum { GROUP = 32 };
-    for (int64_t i = 0; i < k; i += GROUP) {
-        const int64_t n = k - i < GROUP ? k - i : GROUP;
-        float group[GROUP];
+enum { MOST_GROUP = 256 };
+
+void rft__verify_round_x(int64_t k, int64_t each, const int32_t *order, float *x) {
+    float group[MOST_GROUP];
+    for (int64_t i = 0; i < k; i += each) {
+        const int64_t n = k - i < each ? k - i : each;
         for (int64_t j = 0; j < n; j++) {
             group[j] = x[order != NULL ? order[i + j] : i + j];
         }

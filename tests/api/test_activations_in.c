@@ -247,7 +247,7 @@ static void test_given(void **state) {
     }
 }
 
-/* What the plan rounds itself in groups of 32 is what rft_quantize makes. */
+/* What the plan rounds itself, in groups that it tells, is what rft_quantize makes. */
 static void test_as_rounded_within(void **state) {
     (void)state;
     enum { K = 768 };
@@ -279,6 +279,113 @@ static void test_as_rounded_within(void **state) {
     rft_ctx_free(ctx);
 }
 
+/* Runs a product in 8 bits with a W whose scales lie apart; returns the k of x that the plan rounds by one scale. */
+static int64_t run_apart(product *p, const void *codes, const float *scale) {
+    rft_weight_src src = rft_weight_src_init();
+    rft_plan *plan = NULL;
+    rft_weight *weight = NULL;
+    rft_plan_info info = rft_plan_info_init();
+    size_t bytes = 0;
+    p->desc.m_min = p->desc.m_max = p->args.m;
+    p->desc.w.elem = RFT_I8;
+    p->desc.w.scale = RFT_F32;
+    src.q = codes;
+    src.scale = scale;
+    OK(rft_plan_create(p->ctx, &p->desc, &plan, &test_err));
+    OK(rft_plan_get_info(plan, p->args.m, &info));
+    assert_non_null(strstr(info.kernel, "_i8_"));
+    assert_true((info.error_x != 0.0) == (p->desc.x != RFT_I8) && (info.group_x != 0) == (p->desc.x != RFT_I8));
+    OK(rft_weight_bytes(p->ctx, &p->desc.w, &bytes, &test_err));
+    void *storage = rft_test_storage(bytes), *work = rft_test_storage(info.workspace);
+    OK(rft_weight_pack(p->ctx, &p->desc.w, &src, storage, NULL, &weight, &test_err));
+    p->args.weight = weight;
+    p->args.workspace = work;
+    p->args.workspace_bytes = info.workspace;
+    OK(rft_linear_run(plan, &p->args, &test_err));
+    rft_weight_free(weight);
+    rft_plan_free(plan);
+    free(storage);
+    free(work);
+    return info.group_x;
+}
+
+/* Groups of x beside those of W, any with any: small whole numbers times powers of two, so that y is exact. */
+static void test_groups_of_both(void **state) {
+    (void)state;
+    enum { K = 300, STATIC = -1 };
+    static const int64_t of_w[] = {0, 16, 32, 64, 96, 128}, of_x[] = {STATIC, 0, 32, 64, 96, 128, 160, 256};
+    static const int64_t ms[] = {1, 3, 9, MOST_M};
+    static signed char codes[N * K];
+    static float w_scale[N * 19];
+    levels l;
+    rft_test_levels(&l);
+    for (int64_t i = 0; i < N * K; i++) {
+        codes[i] = (signed char)(i * 7 % 17 - 8);
+    }
+    for (int64_t i = 0; i < N * 19; i++) {
+        w_scale[i] = ldexpf(1.0f, (int)(i % 3) - 1);
+    }
+    for (int64_t i = 0; i < MOST_M * K; i++) {
+        q[i] = (unsigned char)(i * 5 % 13 - 6);
+        scales[i % (MOST_M * 10)] = ldexpf(1.0f, (int)(i % (MOST_M * 10) % 3) - 1);
+    }
+    for (unsigned i = 0; i < (unsigned)l.count * 6 * 8 * 4; i++) {
+        const int64_t gw = of_w[i % 6], gx = of_x[i / 6 % 8], m = ms[i / 48 % 4];
+        rft_ctx *ctx = rft_test_context(l.name[i / 192], 1 + i % 2);
+        const given g = {.type = RFT_I8, .w = RFT_I8, .m = m, .k = K, .group = gx};
+        product p = given_product(ctx, &g, NULL);
+        p.desc.w.group_n = 1;
+        p.desc.w.group_k = gw;
+        run_apart(&p, codes, w_scale);
+        const int64_t each_w = gw == 0 ? K : gw, each_x = gx <= 0 ? K : gx, row_w = (K + each_w - 1) / each_w;
+        const int64_t row_x = gx == STATIC ? 0 : (K + each_x - 1) / each_x;
+        for (int64_t at = 0; at < m * N; at++) {
+            const int64_t r = at / N, n = at % N;
+            double sum = 0;
+            for (int64_t k = 0; k < K; k++) {
+                const double scale = (double)w_scale[n * row_w + k / each_w] * (double)scales[r * row_x + k / each_x];
+                sum += scale * (signed char)q[r * K + k] * codes[n * K + k];
+            }
+            assert_true((double)y[at] == sum);
+        }
+        rft_ctx_free(ctx);
+    }
+}
+
+/* As test_as_rounded_within, beside a W whose scales allow longer groups. */
+static void test_long_groups_as_within(void **state) {
+    (void)state;
+    enum { K = 700 };
+    static const int64_t groups[][2] = {{32, 32}, {64, 64}, {128, 128}, {0, 128}};
+    static float w_scale[N * 22];
+    rft_ctx *ctx = any_context();
+    void *codes = weight_bytes(RFT_I8, K);
+    rft_test_random(RFT_F32, x, MOST_M * K, 5);
+    rft_test_random(RFT_F32, w_scale, N * 22, 6);
+    for (unsigned i = 0; i < 4 * 3; i++) {
+        product p = rft_test_dense(ctx, RFT_F32, i / 4 == 0 ? 1 : i / 4 == 1 ? 3 : MOST_M, N, K);
+        p.desc.w.group_n = 1;
+        p.desc.w.group_k = groups[i % 4][0];
+        p.desc.compute = RFT_COMPUTE_I8;
+        p.args.x = x;
+        p.args.y = want;
+        const int64_t group = run_apart(&p, codes, w_scale);
+        assert_int_equal(group, groups[i % 4][1]);
+        const rft_quantize_args a = quantize_args(RFT_F32, RFT_I8, p.args.m, K, group);
+        OK(rft_quantize(ctx, &a, &test_err));
+        p.desc.x = RFT_I8;
+        p.desc.flags = RFT_X_SCALED;
+        p.desc.x_group_k = group;
+        p.args.x = q;
+        p.args.x_scale = scales;
+        p.args.y = y;
+        run_apart(&p, codes, w_scale);
+        assert_memory_equal(y, want, (size_t)(p.args.m * N) * sizeof *y);
+    }
+    free(codes);
+    rft_ctx_free(ctx);
+}
+
 /* -128 is the one code that rft_quantize never makes. */
 static void test_extremes(void **state) {
     (void)state;
@@ -288,41 +395,18 @@ static void test_extremes(void **state) {
     rft_test_levels(&l);
     for (int i = 0; i < l.count * 2; i++) {
         rft_ctx *ctx = rft_test_context(l.name[i / 2], 1);
-        product p = rft_test_dense(ctx, RFT_F32, 2, N, K);
-        rft_weight_src src = rft_weight_src_init();
+        product p = rft_test_dense(ctx, RFT_I8, 2, N, K);
         const float one = 1.0f;
         memset(codes, i % 2 ? 127 : -128, sizeof codes);
         memset(q, 0x80, 2 * K);
-        p.desc.x = p.desc.w.elem = RFT_I8;
-        p.desc.w.scale = RFT_F32;
         p.desc.flags = RFT_X_SCALED | RFT_X_STATIC;
-        src.q = codes;
-        src.scale = &one;
-        rft_plan *plan = NULL;
-        rft_weight *weight = NULL;
-        rft_plan_info info = rft_plan_info_init();
-        size_t bytes = 0;
-        p.desc.m_min = p.desc.m_max = 2;
-        OK(rft_plan_create(ctx, &p.desc, &plan, &test_err));
-        OK(rft_plan_get_info(plan, 2, &info));
-        OK(rft_weight_bytes(ctx, &p.desc.w, &bytes, &test_err));
-        void *storage = rft_test_storage(bytes), *work = rft_test_storage(info.workspace);
-        OK(rft_weight_pack(ctx, &p.desc.w, &src, storage, NULL, &weight, &test_err));
         p.args.x = q;
         p.args.x_scale = &one;
         p.args.y = y;
-        p.args.weight = weight;
-        p.args.workspace = work;
-        p.args.workspace_bytes = info.workspace;
-        OK(rft_linear_run(plan, &p.args, &test_err));
+        run_apart(&p, codes, &one);
         for (int j = 0; j < 2 * N; j++) {
             assert_true(y[j] == (i % 2 ? -128.0f * 127 * K : 128.0f * 128 * K));
         }
-        assert_true(info.error_x == 0.0 && strstr(info.kernel, "_i8_") != NULL);
-        rft_weight_free(weight);
-        rft_plan_free(plan);
-        free(storage);
-        free(work);
         rft_ctx_free(ctx);
     }
 }
@@ -425,6 +509,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition),     cmocka_unit_test(test_same_everywhere), cmocka_unit_test(test_specials),
         cmocka_unit_test(test_static),         cmocka_unit_test(test_bad_quantize),    cmocka_unit_test(test_given),
+        cmocka_unit_test(test_groups_of_both), cmocka_unit_test(test_long_groups_as_within),
         cmocka_unit_test(test_as_rounded_within), cmocka_unit_test(test_extremes),     cmocka_unit_test(test_scales_not_finite),
         cmocka_unit_test(test_shared_by_a_list), cmocka_unit_test(test_bad_args),      cmocka_unit_test(test_explained),
     };

@@ -221,7 +221,7 @@ static void test_damaged_scales(void **state) {
     damaged(RFT_COMPUTE_I8, 0x7e00, (double)NAN);
 }
 
-static void run(const rft_weight_desc *w, const void *q, int64_t m, const float *x, float *y) {
+static void run(const rft_weight_desc *w, rft_compute compute, const void *q, int64_t m, const float *x, float *y) {
     rft_linear_desc d = rft_linear_desc_init();
     rft_weight_src src = rft_weight_src_init();
     rft_plan_info info = rft_plan_info_init();
@@ -231,7 +231,10 @@ static void run(const rft_weight_desc *w, const void *q, int64_t m, const float 
     d.x = d.y = RFT_F32;
     d.w = *w;
     d.m_min = d.m_max = m;
+    d.compute = compute;
     src.q = q;
+    src.scale = w->scale != 0 ? scales : NULL;
+    src.zero = w->zero != 0 ? zeros : NULL;
     assert_int_equal(rft_plan_create(ctx, &d, &plan, &err), RFT_OK);
     assert_int_equal(rft_plan_get_info(plan, m, &info), RFT_OK);
     assert_int_equal(rft_weight_bytes(ctx, w, &bytes, &err), RFT_OK);
@@ -320,11 +323,122 @@ static void test_bits_of_f32(void **state) {
         assert_int_equal(rft_weight_unpack(p.weight, wide, 0, &err), RFT_OK);
         drop(&p);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            run(&d, codes, rows[i], x, y);
-            run(&plain, wide, rows[i], x, z);
+            run(&d, RFT_COMPUTE_AUTO, codes, rows[i], x, y);
+            run(&plain, RFT_COMPUTE_AUTO, wide, rows[i], x, z);
             assert_memory_equal(y, z, (size_t)(rows[i] * N) * sizeof *y);
         }
     }
+}
+
+/* k of X under one scale, as the plan says. */
+static int64_t group_of_x(const rft_weight_desc *w) {
+    rft_linear_desc d = rft_linear_desc_init();
+    rft_plan_info info = rft_plan_info_init();
+    rft_plan *plan = NULL;
+    d.x = d.y = RFT_F32;
+    d.w = *w;
+    d.m_min = d.m_max = 3;
+    d.compute = RFT_COMPUTE_I8;
+    assert_int_equal(rft_plan_create(ctx, &d, &plan, &err), RFT_OK);
+    assert_int_equal(rft_plan_get_info(plan, 3, &info), RFT_OK);
+    rft_plan_free(plan);
+    return info.group_x;
+}
+
+static rft_weight_desc grouped(rft_type elem, int64_t n, int64_t k, int64_t group) {
+    rft_weight_desc d = describe(elem, n, k);
+    d.scale = RFT_F16, d.group_n = 1, d.group_k = group;
+    return d;
+}
+
+/* X is rounded by one scale for as many k as a scale of W serves, 32 to 128: one 127 in each 128 k makes whole numbers of all,
+ * and y a whole number, exact at every m. */
+static void test_groups_of_x(void **state) {
+    (void)state;
+    enum { N = 33, K = 300, M = 41 };
+    static const int64_t groups[][2] = {{16, 32}, {32, 32}, {64, 64}, {96, 32}, {128, 128}, {256, 128}, {0, 128}};
+    static const int64_t rows[] = {1, 2, 3, 5, 8, 9, 17, 41};
+    static float x[M * K], y[M * N];
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        const rft_weight_desc d = grouped(RFT_I4, N, K, groups[i][0]);
+        assert_int_equal(group_of_x(&d), groups[i][1]);
+    }
+    const rft_weight_desc d = grouped(RFT_I8, N, K, 128);
+    assert_int_equal(rft_fill_random(RFT_U8, codes, N * K, 9, &err), RFT_OK);
+    for (int i = 0; i < N * 3; i++) {
+        memcpy(scales + 2 * i, &(uint16_t){0x3c00}, 2);
+    }
+    for (int i = 0; i < M * K; i++) {
+        x[i] = i % K % 128 == 40 ? 127.0f : (float)(i % 23 - 11);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run(&d, RFT_COMPUTE_I8, codes, rows[i], x, y);
+        for (int64_t at = 0; at < rows[i] * N; at++) {
+            int sum = 0;
+            for (int k = 0; k < K; k++) {
+                sum += (int)x[at / N * K + k] * (signed char)codes[at % N * K + k];
+            }
+            assert_true(y[at] == (float)sum);
+        }
+    }
+}
+
+/* In 8 bits too a row's bits depend on no other row, whether panels or strips serve, and one thread or three round X. */
+static void test_bits_of_rows(void **state) {
+    (void)state;
+    enum { N = 49, K = 1280, M = 70 };
+    static float x[M * K], y[M * N], z[N];
+    const rft_weight_desc kinds[] = {describe(RFT_GGUF_Q4_0, N, K),         describe((rft_type)(256 + 12), N, K),
+                                     describe((rft_type)(256 + 14), N, K),  describe((rft_type)(256 + 40), N, K),
+                                     grouped(RFT_U4, N, K, 32),             grouped(RFT_I8, N, K, 64),
+                                     grouped(RFT_I4, N, K, 128)};
+    static const int64_t rows[] = {2, 4, 7, 16, 33, 70};
+    assert_int_equal(rft_fill_random(RFT_F32, x, M * K, 3, &err), RFT_OK);
+    for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
+        rft_weight_desc d = kinds[f];
+        d.zero = d.elem == RFT_U4 ? RFT_U8 : (rft_type)0;
+        assert_int_equal(rft_fill_random(d.elem, codes, N * K, f, &err), RFT_OK);
+        assert_int_equal(rft_fill_random(RFT_F16, scales, N * K / 32, f + 1, &err), RFT_OK);
+        memset(zeros, 9, N * K / 32);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            run(&d, RFT_COMPUTE_I8, codes, rows[i], x, y);
+            const int64_t row = rows[i] - 1;
+            run(&d, RFT_COMPUTE_I8, codes, 1, x + row * K, z);
+            assert_memory_equal(y + row * N, z, sizeof z);
+        }
+    }
+}
+
+/* A plan's workspace is enough for each of its m, whether X in 8 bits is shared by all threads (from m = 512 on) or not. */
+static void test_workspace_of_every_m(void **state) {
+    (void)state;
+    enum { N = 64, K = 64, M = 520, GUARD = 256 };
+    static float x[M * K], y[M * N];
+    rft_linear_desc d = rft_linear_desc_init();
+    rft_linear_args a = rft_linear_args_init();
+    rft_plan_info info = rft_plan_info_init();
+    rft_plan *plan = NULL;
+    d.x = d.y = RFT_F32;
+    d.w = describe(RFT_GGUF_Q4_0, N, K);
+    d.m_min = 1, d.m_max = M;
+    d.compute = RFT_COMPUTE_I8;
+    assert_int_equal(rft_fill_random(RFT_F32, x, M * K, 3, &err), RFT_OK);
+    assert_int_equal(rft_fill_random(RFT_GGUF_Q4_0, codes, N * K, 4, &err), RFT_OK);
+    packed p = pack(&d.w);
+    assert_int_equal(rft_plan_create(ctx, &d, &plan, &err), RFT_OK);
+    assert_int_equal(rft_plan_get_info(plan, M, &info), RFT_OK);
+    unsigned char *const workspace = aligned_alloc(64, (info.workspace + 63) / 64 * 64 + GUARD);
+    memset(workspace, 0x5a, info.workspace + GUARD);
+    a.x = x, a.y = y, a.weight = p.weight, a.workspace = workspace, a.workspace_bytes = info.workspace;
+    for (a.m = 1; a.m <= M; a.m += a.m < 500 ? 37 : 1) {
+        assert_int_equal(rft_linear_run(plan, &a, &err), RFT_OK);
+        for (int i = 0; i < GUARD; i++) {
+            assert_int_equal(workspace[info.workspace + (size_t)i], 0x5a);
+        }
+    }
+    free(workspace);
+    rft_plan_free(plan);
+    drop(&p);
 }
 
 #define REFUSED(status, part, change)                                             \
@@ -371,6 +485,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_block_format), cmocka_unit_test(test_any_bits),       cmocka_unit_test(test_scales_apart),
         cmocka_unit_test(test_documented_bytes),   cmocka_unit_test(test_damaged_scales), cmocka_unit_test(test_bits_of_f32),
+        cmocka_unit_test(test_groups_of_x),        cmocka_unit_test(test_bits_of_rows),
+        cmocka_unit_test(test_workspace_of_every_m),
         cmocka_unit_test(test_half_a_block),       cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);

@@ -19,6 +19,7 @@ const rft__isa rft__isa_avx2 = {
      .to_same = {[RFT_F32] = rft__pack_f32_avx2, [RFT_F16] = rft__pack_same_f16_avx2, [RFT_BF16] = rft__pack_same_bf16_avx2},
      .decode = {[RFT_F16] = rft__decode_f16_avx2, [RFT_BF16] = rft__decode_bf16_avx2},
      .widen = rft__widen_avx2,
+     .unpack = rft__unpack_avx2,
      .quantise = rft__quantise_avx2,
      .record = rft__record_avx2,
      .x8 = &rft__x8_avx2,

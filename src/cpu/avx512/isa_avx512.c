@@ -19,6 +19,7 @@ const rft__isa rft__isa_avx512 = {
      .to_same = {[RFT_F32] = rft__pack_f32_avx512, [RFT_BF16] = rft__pack_same_bf16_avx512},
      .decode = {[RFT_F16] = rft__decode_f16_avx512, [RFT_BF16] = rft__decode_bf16_avx512},
      .widen = rft__widen_avx512,
+     .unpack = rft__unpack_avx512,
      .quantise = rft__quantise_avx512,
      .record = rft__record_avx512,
      .x8 = &rft__x8_avx512,

@@ -12,12 +12,29 @@ RFT_INLINE uint32_t dot_word(uint32_t q, uint32_t x) {
     return (uint32_t)sum;
 }
 
-RFT_INLINE ivec dot_quads(bool wide, ivec sum, const ivec *q, const int32_t *x, int stride) {
+RFT_INLINE ivec dot_quad(bool wide, ivec sum, ivec q, ivec x) {
     (void)wide;
-    for (int t = 0; t < 4; t++) {
-        for (int i = 0; i < RFT__COLUMNS; i++) {
-            sum.at[i] += dot_word(q[t].at[i], (uint32_t)x[t * stride]);
-        }
+    EACH(ivec, sum.at[i] + dot_word(q.at[i], x.at[i]));
+}
+
+RFT_INLINE uint32_t words_largest(ivec v) {
+    uint32_t most = 0;
+    for (int i = 0; i < RFT__COLUMNS; i++) {
+        most = v.at[i] > most ? v.at[i] : most;
+    }
+    return most;
+}
+
+RFT_INLINE void bytes_store(signed char *p, ivec v) {
+    for (int i = 0; i < RFT__COLUMNS; i++) {
+        p[i] = (signed char)(int32_t)v.at[i];
+    }
+}
+
+RFT_INLINE int32_t bytes_sum(const signed char *p) {
+    int32_t sum = 0;
+    for (int i = 0; i < RFT__COLUMNS; i++) {
+        sum += p[i];
     }
     return sum;
 }
@@ -26,22 +43,22 @@ RFT_INLINE ivec dot_quads(bool wide, ivec sum, const ivec *q, const int32_t *x, 
 
 #include "cpu/ref/pack_ref.h"
 
-CODES_FAMILY(rft__codes_i8_q2m_ref, q2m, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q3_ref, q3, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q4_ref, q4, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q4m_ref, q4m, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q4z_ref, q4z, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q5_ref, q5, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q5m_ref, q5m, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q6_ref, q6, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q8_ref, q8, 1, 0, 2)
-CODES_FAMILY(rft__codes_i8_q8z_ref, q8z, 1, 0, 2)
+CODES8_FAMILY(rft__codes_i8_q2m_ref, q2m, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q3_ref, q3, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q4_ref, q4, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q4m_ref, q4m, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q4z_ref, q4z, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q5_ref, q5, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q5m_ref, q5m, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q6_ref, q6, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q8_ref, q8, 2, 0, 0)
+CODES8_FAMILY(rft__codes_i8_q8z_ref, q8z, 2, 0, 0)
+STRIP8_FAMILIES(rft__strip_i8_ref, 2)
 
-void rft__quantise_ref(const rft__packing *packing, const float *x, int64_t stride, int rows, int64_t k, void *dst) {
-    quantise(packing, x, stride, rows, k, dst);
+void rft__quantise_ref(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) { quantise(packing, x, k, dst); }
+
+void rft__record_ref(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) {
+    record(packing, x, scale, k, dst);
 }
 
-void rft__record_ref(const rft__packing *packing, const signed char *x, int64_t stride, const float *scale,
-                     int64_t scale_stride, int rows, int64_t k, void *dst) {
-    record(packing, x, stride, scale, scale_stride, rows, k, dst);
-}
+void rft__unpack_ref(const rft__packing *packing, const char *w, int64_t k, char *dst) { unpack(packing, w, k, dst); }

@@ -19,6 +19,7 @@ const rft__isa rft__isa_ref = {
      .to_same = {[RFT_F32] = rft__pack_f32_ref, [RFT_F16] = rft__pack_same_f16_ref, [RFT_BF16] = rft__pack_same_bf16_ref},
      .decode = {[RFT_F32] = rft__decode_f32_ref, [RFT_F16] = rft__decode_f16_ref, [RFT_BF16] = rft__decode_bf16_ref},
      .widen = rft__widen_ref,
+     .unpack = rft__unpack_ref,
      .quantise = rft__quantise_ref,
      .record = rft__record_ref,
      .x8 = &rft__x8_ref,
