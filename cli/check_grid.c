@@ -265,7 +265,7 @@ void check_kernel(check_session *s, const rft_kernel_info *kernel, check_tally *
     check_list list = {0};
     add_all(s, &list, &p, n, kernel);
     check_list_run(s, &list, tally);
-    if (tally->run > 0 || s->cut)
+    if (tally->run > 0 || s->cut || s->thin > 1) /* of few problems a kernel may refuse all */
         return;
     tally->failed++;
     s->failure(s->user, &p, &r);
