@@ -67,6 +67,20 @@ static void describe_scaled(rft__import *im) {
     }
 }
 
+/* Zero points may be written where all are 0. Of two values a byte none is read alone. */
+static rft_status check_no_zeros(const rft__binder *b, const rft__tensor *zeros) {
+    if (zeros && (!zeros->format->decode_blocks || zeros->format->block_elements != 1)) {
+        RFT_FAIL(b->err, RFT_E_UNSUPPORTED, "tensor '%.120s' is %s, which its scheme does not store", zeros->name,
+                 zeros->format->name);
+    }
+    for (int64_t i = 0; zeros && i < zeros->rows * zeros->dims[0]; i++) {
+        if (rft__import_value(zeros, i) != 0) {
+            RFT_FAIL(b->err, RFT_E_UNSUPPORTED, "tensor '%.120s': zero points of 8-bit weights are not read", zeros->name);
+        }
+    }
+    return RFT_OK;
+}
+
 static rft_status bind_scaled(const rft__binder *b, const char *suffix, rft__import *im, rft__tensor *out) {
     const rft__tensor *scales = rft__bind_optional(b, suffix), *zeros = rft__bind_optional(b, ".weight_zero_point");
     rft__bind_optional(b, ".input_scale"); /* of activations: nothing here multiplies by it */
@@ -80,11 +94,7 @@ static rft_status bind_scaled(const rft__binder *b, const char *suffix, rft__imp
     }
     im->groups = rft__ceil_div(im->k, im->group_k);
     RFT_TRY(rft__bind_check(b, scales, rft__import_floats, scales->rows, scales->dims[0]));
-    for (int64_t i = 0; zeros && i < zeros->rows * zeros->dims[0]; i++) {
-        if (!zeros->format->decode_blocks || rft__import_value(zeros, i) != 0) {
-            RFT_FAIL(b->err, RFT_E_UNSUPPORTED, "tensor '%.120s': zero points of 8-bit weights are not read", zeros->name);
-        }
-    }
+    RFT_TRY(check_no_zeros(b, zeros));
     im->part[CODES] = b->head;
     im->part[SCALES] = scales;
     im->decode = decode_scaled;

@@ -125,6 +125,11 @@ static void bad_scales(void **state) {
     add("l.weight_scale", "F32", "[1,1]", 4);
     add_bytes("l.weight_zero_point", "I8", "[1,1]", &zero, 1);
     assert_refused(CT(), RFT_E_UNSUPPORTED, "zero points of 8-bit weights");
+    begin();
+    add("l.weight", "I8", "[1,4]", 4);
+    add("l.weight_scale", "F32", "[1,1]", 4);
+    add("l.weight_zero_point", "F4", "[1,2]", 1);
+    assert_refused(CT(), RFT_E_UNSUPPORTED, "'l.weight_zero_point' is e2m1");
 }
 
 /* ---- E2M1 ---- */
