@@ -81,7 +81,7 @@ static int make_scales(weight_set *set, uint64_t seed) {
         status = make_apart(&set->zero, set->ctx, d->zero, count, seed + 3, &err);
     if (status == RFT_OK && d->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER))
         status = make_apart(&set->global, set->ctx, RFT_F32, d->batch, seed + 4, &err);
-    if (status == RFT_OK && d->flags & RFT_WEIGHT_G_IDX)
+    if (status == RFT_OK && count && d->flags & RFT_WEIGHT_G_IDX)
         status = make_index(set, seed + 5, &err);
     set->parts.scale = set->scale.p, set->parts.zero = set->zero.p;
     set->parts.global_scale = set->global.p, set->parts.g_idx = set->index.p;
