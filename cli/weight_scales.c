@@ -16,8 +16,8 @@ static rft_type zero_of(rft_type elem) {
 }
 
 /* "128" or "1x128": of k alone, or of n and k; 0 is the whole extent. */
-static bool parse_group(const char *text, weight_scales *s, char why[CLI_WHY]) {
-    char n[24] = "1";
+static bool parse_group(const char *text, weight_scales *s) {
+    char n[24] = "1", why[CLI_WHY];
     const char *by = strchr(text, 'x');
     if (by)
         snprintf(n, sizeof n, "%.*s", (int)(by - text), text);
@@ -38,22 +38,42 @@ static uint32_t flag_of(const char *name) {
     return 0;
 }
 
+/* What a part says, told apart by how it begins. */
+typedef enum part_kind { PART_GROUP, PART_FLAG, PART_ZERO, PART_SCALE } part_kind;
+
+static part_kind kind_of(const char *part) {
+    return part[0] == 'g' ? PART_GROUP : flag_of(part) ? PART_FLAG : strcmp(part, "zero") == 0 ? PART_ZERO : PART_SCALE;
+}
+
 static bool parse_part(const char *part, rft_type elem, weight_scales *s, char why[CLI_WHY]) {
-    if (part[0] == 'g')
-        return parse_group(part + 1, s, why);
+    const part_kind kind = kind_of(part);
+    char unused[CLI_WHY];
     s->flags |= flag_of(part);
-    if (flag_of(part))
-        return true;
-    if (strcmp(part, "zero") != 0)
-        return parse_type(part, &s->scale, why);
-    s->zero = zero_of(elem);
-    if (!s->zero)
+    if (kind == PART_ZERO && !(s->zero = zero_of(elem))) {
         snprintf(why, CLI_WHY, "%s has no zero points; i8, u8, i4 and u4 have", rft_type_name(elem));
-    return s->zero != 0;
+        return false;
+    }
+    if ((kind == PART_GROUP && !parse_group(part + 1, s)) || (kind == PART_SCALE && !parse_type(part, &s->scale, unused))) {
+        snprintf(why, CLI_WHY, "'%.40s' is neither the type of scales nor g<k>, g<n>x<k>, zero, times, over or act", part);
+        return false;
+    }
+    return true;
+}
+
+/* Each kind of part at most once, and each flag. */
+static bool is_again(const char *part, uint32_t *seen, char why[CLI_WHY]) {
+    const part_kind kind = kind_of(part);
+    const uint32_t bit = kind == PART_FLAG ? flag_of(part) << 8 : 1u << kind;
+    const bool again = (*seen & bit) != 0;
+    *seen |= bit;
+    if (again)
+        snprintf(why, CLI_WHY, "'%.40s' comes after another that says the same of the scales", part);
+    return again;
 }
 
 bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char why[CLI_WHY]) {
     char copy[WEIGHT_TEXT], *rest = copy, *part;
+    uint32_t seen = 0;
     bool good = snprintf(copy, sizeof copy, "%s", text) < WEIGHT_TEXT;
     part = strsep(&rest, ":");
     good = parse_type(good ? part : text, type, why); /* what is longer is no type */
@@ -65,7 +85,7 @@ bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char 
         good = false;
     }
     while (good && (part = strsep(&rest, ":")) != NULL)
-        good = parse_part(part, *type, scales, why);
+        good = !is_again(part, &seen, why) && parse_part(part, *type, scales, why);
     return good;
 }
 

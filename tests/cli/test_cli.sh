@@ -67,9 +67,14 @@ test_usage() {
     complains "--x: 'f33'"
     run 2 bench -n 16 -k 16 --w q4_0:g32
     complains "--w: 'q4_0:g32': q4_0 has no scales apart"
-    run 2 bench -n 16 -k 16 --w i4:gx
-    run 2 bench -n 16 -k 16 --w i4:frob
-    complains "--w: 'frob'"
+    for part in frob gx g8x g-8 g ''; do
+        run 2 bench -n 16 -k 16 --w "i4:$part"
+        complains "--w: '$part' is neither the type of scales nor g<k>"
+    done
+    for part in g8:g16 f16:f32 zero:zero act:act; do
+        run 2 bench -n 16 -k 16 --w "i4:$part"
+        complains "--w: '${part#*:}' comes after another"
+    done
     run 2 bench -n 16 -k 16 --w e2m1:zero
     complains '--w: e2m1 has no zero points'
     run 3 bench -m 1 -n 16 -k 16 --w i4:g12
