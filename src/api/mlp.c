@@ -70,7 +70,8 @@ static rft_linear_desc layer(const rft_mlp_desc *d, const rft_weight_desc *w, rf
 
 static rft_status make_problems(const rft_mlp_desc *d, rft__problem *up, rft__problem *down, rft_error *err) {
     const bool scaled = rft__type_is_8bit(d->hidden);
-    const rft_epi_op tail[] = {{.kind = d->activation}, {.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = (float)d->hidden_group_k}};
+    const int64_t group = d->hidden_group_k < d->down.k ? d->hidden_group_k : 0; /* of 2^24 at most, for alpha */
+    const rft_epi_op tail[] = {{.kind = d->activation}, {.kind = RFT_EPI_QUANTIZE_ROWS, .alpha = (float)group}};
     rft_linear_desc l = layer(d, &d->up, d->x, d->hidden);
     l.epi = tail;
     l.n_epi = scaled ? 2 : 1;
@@ -79,7 +80,7 @@ static rft_status make_problems(const rft_mlp_desc *d, rft__problem *up, rft__pr
     RFT_TRY(rft__status_in("desc, up projection", rft__problem_make(up, &l, err), err));
     l = layer(d, &d->down, d->hidden, d->y);
     l.flags |= scaled ? RFT_X_SCALED : 0;
-    l.x_group_k = d->hidden_group_k;
+    l.x_group_k = group;
     l.epi = d->epi;
     l.n_epi = d->n_epi;
     RFT_TRY(rft__status_in("desc, down projection", rft__problem_make(down, &l, err), err));

@@ -167,6 +167,20 @@ static void test_bad_descriptors(void **state) {
     BAD_DESC(RFT_E_UNSUPPORTED, "desc.up.batch = 2", up.batch = 2);
 }
 
+/* As x_group_k is: what is longer than the row is the row. */
+static void test_long_groups(void **state) {
+    (void)state;
+    static const int64_t groups[] = {0, 32, (int64_t)1 << 40, INT64_MAX / 32 * 32};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        rft_mlp_desc d = describe(RFT_EPI_SWIGLU, RFT_WEIGHT_GLU_HALVES);
+        rft_mlp *mlp = NULL;
+        d.hidden = RFT_I8;
+        d.hidden_group_k = groups[i];
+        OK(rft_mlp_create(ctx, &d, &mlp, &test_err));
+        rft_mlp_free(mlp);
+    }
+}
+
 static void test_bad_runs(void **state) {
     (void)state;
     rft_mlp_desc d = describe(RFT_EPI_SWIGLU, RFT_WEIGHT_GLU_HALVES);
@@ -213,6 +227,7 @@ int main(void) {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_info_adds_up),
         cmocka_unit_test(test_bad_descriptors),
+        cmocka_unit_test(test_long_groups),
         cmocka_unit_test(test_bad_runs),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);
