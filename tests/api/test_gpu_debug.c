@@ -93,10 +93,15 @@ static void check_parts(const char *kernel, int64_t m) {
         enter(name);
         float *const own = dump_of(&d, kernel, m, NULL);
         leave();
+        int64_t there = 0;
         for (int64_t i = 0; total != NULL && i < m * N; i++) {
+            there += !isnan(own[i]);
             total[i] = isnan(own[i]) ? total[i] : total[i] + own[i];
         }
         free(total != NULL ? own : NULL);
+        if (total != NULL && there == 0) { /* nor has any sum a later one, which is seconds of compiling each */
+            break;
+        }
         total = total != NULL ? total : own;
     }
     enter("acc");
