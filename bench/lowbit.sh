@@ -43,6 +43,6 @@ done
 row 1 "$onednn_both" "${small[@]}" --w i8 --compute i8
 row 1 "$onednn" "${small[@]}" --w i4:g128
 
-sed 's/^/    /' "$work/roofs"
+sed 's/^./    &/' "$work/roofs"
 echo
 "$root/bench/compare.py" "$work/rows"
