@@ -23,13 +23,13 @@ static void *transposed(const void *from, int64_t n, int64_t groups, size_t size
     return to;
 }
 
-static bool make_part(dnn_state *s, int which, const buffer *from, rft_type type, int64_t groups) {
+static bool make_part(dnn_state *s, int which, const void *from, rft_type type, int64_t groups) {
     const rft_weight_desc *w = &s->product.weights->desc;
     dnn_part *part = &s->part[which];
     size_t size = rft_type_bytes(type, 1);
     part->arg = (which == DNN_SCALES ? DNN_ATTR_SCALES : DNN_ATTR_ZERO_POINTS) | DNN_ARG_WEIGHTS;
     part->bytes = (size_t)(w->n * groups) * size;
-    part->data = transposed(from->p, w->n, groups, size);
+    part->data = transposed(from, w->n, groups, size);
     if (groups > 1)
         return dnn_make_md(s, &part->md, dnn_type(type), groups, w->n, w->n, 1);
     return s->f.memory_desc_create_with_strides(&part->md, 1, (dnn_dims){w->n}, dnn_type(type), (dnn_dims){1}) == 0;
@@ -44,7 +44,8 @@ static bool set_scales(dnn_state *s, const weight_set *set, int64_t group, int64
         return false;
     if (zero && s->f.primitive_attr_set_zero_points(s->attr, DNN_ARG_WEIGHTS, mask, n_dims, n_dims ? dims : NULL, dnn_type(zero)))
         return false;
-    return make_part(s, DNN_SCALES, &set->scale, scale, groups) && (!zero || make_part(s, DNN_ZEROS, &set->zero, zero, groups));
+    return make_part(s, DNN_SCALES, set->parts.scale, scale, groups) &&
+           (!zero || make_part(s, DNN_ZEROS, set->parts.zero, zero, groups));
 }
 
 /* Integers become floats of x's type and are multiplied so; in 8 bits they stay what they are. */
