@@ -57,12 +57,14 @@ static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static bool size_parts(const rft_layer *layer, const run_options *o, part_sizes *out) {
     const weight_scales *s = &o->w_scales;
-    int64_t count, group_n = s->group_n ? s->group_n : layer->n, group_k = s->group_k ? s->group_k : layer->k;
+    rft_weight_desc d = {.n = layer->n, .k = layer->k, .batch = 1};
+    int64_t count;
     size_t row = rft_type_bytes(o->w, layer->k);
     bool good = row > 0 && cli_product((int64_t)row, layer->n, 1, &count);
     *out = (part_sizes){.q = good ? (size_t)count : 0};
+    scales_describe(s, &d);
     if (good && s->scale) {
-        count = (layer->n + group_n - 1) / group_n * ((layer->k + group_k - 1) / group_k);
+        count = scales_count(&d);
         good = cli_bytes(s->scale, count, &out->scale) && (!s->zero || cli_bytes(s->zero, count, &out->zero));
     }
     out->global = s->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER) ? sizeof(float) : 0;
