@@ -21,7 +21,6 @@
 
 /* One group of n k, 32 or a multiple: its codes; the scale returned. */
 static float round_group(const float *x, int n, signed char *code) {
-    enum { LEAST = 0x08800000 /* 2^-110 */, NAN_FROM = 0x7f800000 };
     ivec bits = words_set(0);
     for (int i = 0; i < n; i += RFT__COLUMNS) {
         bits = words_max(bits, words_and(vec_bits(vec_load(x + i)), words_set(0x7fffffff)));
@@ -29,12 +28,13 @@ static float round_group(const float *x, int n, signed char *code) {
     const uint32_t most = words_largest(bits);
     float largest;
     memcpy(&largest, &most, sizeof most);
-    const bool counts = most >= LEAST && most < NAN_FROM;
+    const float scale = rft__x8_scale(largest, 127.0f);
+    const bool counts = scale > 0.0f;
     const vec inverse = vec_set(counts ? 127.0f / largest : 0.0f);
     for (int i = 0; i < n; i += RFT__COLUMNS) {
         bytes_store(code + i, counts ? words_round(vec_mul(vec_load(x + i), inverse)) : words_set(0));
     }
-    return counts ? largest / 127.0f : most < LEAST ? 0.0f : (largest - largest) * 0.0f;
+    return scale;
 }
 
 /* What goes with codes and scales that are in their place. */
@@ -398,3 +398,24 @@ RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing
         [RFT__OFFSET_MINIMUM] = {{{RFT_ROWS_##rows(STRIP8_ENTRY, MINIMUM, 1)}}},       \
         [RFT__OFFSET_ZERO] = {{{RFT_ROWS_##rows(STRIP8_ENTRY, ZERO, 1)}}},             \
     };
+
+/* All that a level has of this text: the heights beside 1, 2 and 4 panels, and of strips. */
+#define CODES8_LEVEL(isa, rows1, rows2, rows4, strip_rows)                                                                 \
+    CODES8_FAMILY(rft__codes_i8_q2m_##isa, q2m, rows1, rows2, rows4)                                                       \
+    CODES8_FAMILY(rft__codes_i8_q3_##isa, q3, rows1, rows2, rows4)                                                         \
+    CODES8_FAMILY(rft__codes_i8_q4_##isa, q4, rows1, rows2, rows4)                                                         \
+    CODES8_FAMILY(rft__codes_i8_q4m_##isa, q4m, rows1, rows2, rows4)                                                       \
+    CODES8_FAMILY(rft__codes_i8_q4z_##isa, q4z, rows1, rows2, rows4)                                                       \
+    CODES8_FAMILY(rft__codes_i8_q5_##isa, q5, rows1, rows2, rows4)                                                         \
+    CODES8_FAMILY(rft__codes_i8_q5m_##isa, q5m, rows1, rows2, rows4)                                                       \
+    CODES8_FAMILY(rft__codes_i8_q6_##isa, q6, rows1, rows2, rows4)                                                         \
+    CODES8_FAMILY(rft__codes_i8_q8_##isa, q8, rows1, rows2, rows4)                                                         \
+    CODES8_FAMILY(rft__codes_i8_q8z_##isa, q8z, rows1, rows2, rows4)                                                       \
+    STRIP8_FAMILIES(rft__strip_i8_##isa, strip_rows)                                                                       \
+    void rft__quantise_##isa(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) {                       \
+        quantise(packing, x, k, dst);                                                                                      \
+    }                                                                                                                      \
+    void rft__record_##isa(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) { \
+        record(packing, x, scale, k, dst);                                                                                 \
+    }                                                                                                                      \
+    void rft__unpack_##isa(const rft__packing *packing, const char *w, int64_t k, char *dst) { unpack(packing, w, k, dst); }

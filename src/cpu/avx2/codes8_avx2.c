@@ -7,6 +7,7 @@
  *
  *     2 rows x 2 panels, 4 x 1: 8 sums; of a strip 8 totals, quads come from memory
  */
+#include "cpu/avx2/bytes_sum_body.h"
 #include "cpu/avx2/codes_avx2_body.h"
 
 RFT_INLINE __m256i add_pairs(__m256i sum, __m256i q, __m256i x, int weight) {
@@ -26,12 +27,6 @@ RFT_INLINE ivec dot_quad(bool wide, ivec sum, ivec q, ivec x) {
     return (ivec){dot_half(wide, sum.a, q.a, x.a), dot_half(wide, sum.b, q.b, x.b)};
 }
 
-RFT_INLINE int32_t bytes_sum(const signed char *p) {
-    const __m128i shifted = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), _mm_set1_epi8(-128));
-    const __m128i sums = _mm_sad_epu8(shifted, _mm_setzero_si128());
-    return _mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4) - 16 * 128;
-}
-
 RFT_INLINE uint32_t words_largest(ivec v) {
     const __m256i most = _mm256_max_epu32(v.a, v.b);
     __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
@@ -49,22 +44,4 @@ RFT_INLINE void bytes_store(signed char *p, ivec v) {
 
 #include "cpu/avx2/pack_avx2.h"
 
-CODES8_FAMILY(rft__codes_i8_q2m_avx2, q2m, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q3_avx2, q3, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q4_avx2, q4, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q4m_avx2, q4m, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q4z_avx2, q4z, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q5_avx2, q5, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q5m_avx2, q5m, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q6_avx2, q6, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q8_avx2, q8, 4, 2, 0)
-CODES8_FAMILY(rft__codes_i8_q8z_avx2, q8z, 4, 2, 0)
-STRIP8_FAMILIES(rft__strip_i8_avx2, 4)
-
-void rft__quantise_avx2(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) { quantise(packing, x, k, dst); }
-
-void rft__record_avx2(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) {
-    record(packing, x, scale, k, dst);
-}
-
-void rft__unpack_avx2(const rft__packing *packing, const char *w, int64_t k, char *dst) { unpack(packing, w, k, dst); }
+CODES8_LEVEL(avx2, 4, 2, 0, 4)

@@ -43,22 +43,4 @@ RFT_INLINE int32_t bytes_sum(const signed char *p) {
 
 #include "cpu/ref/pack_ref.h"
 
-CODES8_FAMILY(rft__codes_i8_q2m_ref, q2m, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q3_ref, q3, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q4_ref, q4, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q4m_ref, q4m, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q4z_ref, q4z, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q5_ref, q5, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q5m_ref, q5m, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q6_ref, q6, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q8_ref, q8, 2, 0, 0)
-CODES8_FAMILY(rft__codes_i8_q8z_ref, q8z, 2, 0, 0)
-STRIP8_FAMILIES(rft__strip_i8_ref, 2)
-
-void rft__quantise_ref(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) { quantise(packing, x, k, dst); }
-
-void rft__record_ref(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) {
-    record(packing, x, scale, k, dst);
-}
-
-void rft__unpack_ref(const rft__packing *packing, const char *w, int64_t k, char *dst) { unpack(packing, w, k, dst); }
+CODES8_LEVEL(ref, 2, 0, 0, 2)
