@@ -36,7 +36,7 @@ RFT_INLINE vec from_e8m0(const void *p) {
     return vec_cast(words_or(words_shl(b, 23), words_shl(words_or(none, last), 22)));
 }
 
-/* How codes that are floats are read: rft__packing.f8 in registers. */
+/* How codes that are floats are read: rft__f8 in registers. */
 typedef struct f8_fields {
     ivec shift, keep, exponent;
     vec unit;
@@ -49,8 +49,13 @@ RFT_INLINE vec f8_value(const f8_fields *f, ivec fields) {
     return vec_mul(vec_cast(words_or_where_all(fields, f->exponent, words_set(0x7f800000))), f->unit);
 }
 
+RFT_INLINE f8_fields f8_set(const rft__f8 *f) {
+    return (f8_fields){words_set(f->shift), words_set(f->keep), words_set(f->exponent), vec_set(f->unit)};
+}
+
 RFT_INLINE vec from_e4m3(const void *p) {
-    const f8_fields f = {words_set(4), words_set((int32_t)0x87f00000), words_set(0x07f00000), vec_set(0x1p120f)};
+    const rft__f8 e4m3 = rft__f8_of(true);
+    const f8_fields f = f8_set(&e4m3);
     return f8_value(&f, f8_fields_of(&f, words_shl(words_from_u8(p), 24)));
 }
 
@@ -167,10 +172,7 @@ typedef struct meaning {
 } meaning;
 
 RFT_INLINE meaning meaning_of(rft__offset_kind offset, const rft__packing *p) {
-    return (meaning){table_load(p->lut),
-                     small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias),
-                     {words_set(p->f8.shift), words_set(p->f8.keep), words_set(p->f8.exponent),
-                      vec_set(p->f8.unit)}};
+    return (meaning){table_load(p->lut), small_bias(offset == RFT__OFFSET_ZERO ? 0.0f : (float)p->bias), f8_set(&p->f8)};
 }
 
 /* Value i of the eight of slice v: with a zero point the code itself, of a float its fields, else that less the bias. */

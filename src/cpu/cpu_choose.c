@@ -216,10 +216,10 @@ static candidate judge(const rft__device *d, const rft__problem *p, const rft__c
     candidate c = {.kernel = k, .panels = panels_of(k)};
     c.source = k->form == RFT__FORM_CODES   ? RFT__W_PANELS
                : k->form == RFT__FORM_BYTES ? RFT__W_UNPACK
-               : !reads_panels(k)         ? RFT__W_IN_PLACE
-               : unpacked                 ? RFT__W_PACK
-               : k->w == p->w.elem        ? RFT__W_PANELS
-                                          : RFT__W_DECODE;
+               : !reads_panels(k)           ? RFT__W_IN_PLACE
+               : unpacked                   ? RFT__W_PACK
+               : k->w == p->w.elem          ? RFT__W_PANELS
+                                            : RFT__W_DECODE;
     refuse_types(p, &c);
     if (c.reason[0] == '\0' && level > d->level) {
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);

@@ -30,16 +30,6 @@ static rft__scale_kind kind_of(const rft__matrix *w, const rft__quant *q) {
                                   : RFT__SCALE_F32;
 }
 
-/* Of E4M3 and E5M2. */
-static void set_float(rft__packing *p) {
-    const bool e4m3 = p->type == RFT_E4M3;
-    p->f8.shift = e4m3 ? 4 : 3;
-    p->f8.keep = (int32_t)(e4m3 ? 0x87f00000u : 0x8fe00000u);
-    p->f8.exponent = e4m3 ? 0x07f00000 : 0x0f800000;
-    p->f8.finite = e4m3 ? 0x7e : 0x7b;
-    p->f8.unit = e4m3 ? 0x1p120f : 0x1p112f;
-}
-
 /* Signed values of a table become unsigned bytes. */
 static void set_table(rft__packing *p, const signed char *table) {
     int least = 0;
@@ -78,7 +68,7 @@ rft__packing rft__packing_of(const rft__matrix *w) {
         set_table(&p, q->table);
     }
     if (p.offset == RFT__OFFSET_FLOAT) {
-        set_float(&p);
+        p.f8 = rft__f8_of(p.type == RFT_E4M3);
     }
     return p;
 }

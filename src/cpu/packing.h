@@ -16,6 +16,20 @@
 enum { RFT__CHUNK = 256, RFT__BLOCK = 32, RFT__SLICE = 8, RFT__CHUNK_SCALES = RFT__CHUNK / RFT__SLICE, RFT__COLUMNS = 16 };
 enum { RFT__LEAST_SUM = 16, RFT__MOST_SUM = 128 }; /* k of a sum in 8 bits */
 
+/* A code that is a float: shifted to bits 24..31 and from there arithmetically right by `shift`, it has its fields where an f32
+ * has them, in the bits `keep`; as such it means value / unit. Bits `exponent` all set are NaN or Inf. */
+typedef struct rft__f8 {
+    int32_t shift, keep, exponent;
+    int finite; /* the largest code without sign that is no NaN or Inf */
+    float unit;
+} rft__f8;
+
+/* E4M3, else E5M2. */
+static inline rft__f8 rft__f8_of(bool e4m3) {
+    return e4m3 ? (rft__f8){4, (int32_t)0x87f00000u, 0x07f00000, 0x7e, 0x1p120f}
+                : (rft__f8){3, (int32_t)0x8fe00000u, 0x0f800000, 0x7b, 0x1p112f};
+}
+
 typedef struct rft__packing {
     rft_type type;
     int bits;
@@ -25,13 +39,7 @@ typedef struct rft__packing {
     int step_shift;  /* step = 8 << step_shift */
     int bias;        /* value(code) = code - bias, or lut[code] where bits are 4 */
     float lut[16];
-    /* OFFSET_FLOAT: a code, shifted to bits 24..31 and from there arithmetically right by `shift`, has its fields where an f32
-     * has them, in the bits `keep`; as such it means value / unit. Bits `exponent` all set are NaN or Inf. */
-    struct {
-        int32_t shift, keep, exponent;
-        int finite; /* the largest code without sign that is no NaN or Inf */
-        float unit;
-    } f8;
+    rft__f8 f8; /* OFFSET_FLOAT */
     /* For products in 8 bits: value(code) * scale = (u - i8_bias) * i8_factor * scale, with u = code or i8_table[code], which is
      * code where there is no table. */
     bool i8_exact;           /* there are such numbers */
