@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "codes_run.h"
 #include "cpu/packing.h"
 #include "format/format.h"
 #include "format/quant.h"
@@ -224,10 +225,6 @@ static void test_damaged_scales(void **state) {
 static void run(const rft_weight_desc *w, rft_compute compute, const void *q, int64_t m, const float *x, float *y) {
     rft_linear_desc d = rft_linear_desc_init();
     rft_weight_src src = rft_weight_src_init();
-    rft_plan_info info = rft_plan_info_init();
-    rft_plan *plan = NULL;
-    rft_weight *weight = NULL;
-    size_t bytes = 0;
     d.x = d.y = RFT_F32;
     d.w = *w;
     d.m_min = d.m_max = m;
@@ -235,23 +232,7 @@ static void run(const rft_weight_desc *w, rft_compute compute, const void *q, in
     src.q = q;
     src.scale = w->scale != 0 ? scales : NULL;
     src.zero = w->zero != 0 ? zeros : NULL;
-    assert_int_equal(rft_plan_create(ctx, &d, &plan, &err), RFT_OK);
-    assert_int_equal(rft_plan_get_info(plan, m, &info), RFT_OK);
-    assert_int_equal(rft_weight_bytes(ctx, w, &bytes, &err), RFT_OK);
-    void *const storage = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    rft_linear_args a = rft_linear_args_init();
-    a.workspace = aligned_alloc(64, (info.workspace + 63) / 64 * 64 + 64);
-    a.workspace_bytes = info.workspace;
-    assert_int_equal(rft_weight_pack(ctx, w, &src, storage, NULL, &weight, &err), RFT_OK);
-    a.m = m;
-    a.x = x;
-    a.y = y;
-    a.weight = weight;
-    assert_int_equal(rft_linear_run(plan, &a, &err), RFT_OK);
-    rft_weight_free(weight);
-    rft_plan_free(plan);
-    free(storage);
-    free(a.workspace);
+    codes_run(ctx, &d, &src, m, x, y);
 }
 
 /* What a kernel reads of its stack before it wrote there is NaN, if this was called last. */

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "codes_run.h"
 #include "format/format.h"
 #include "problem/stored.h"
 #include "rooftile_analysis.h"
@@ -108,32 +109,12 @@ static void decode(rft_ctx *c, const rft_weight_desc *d, const rft_weight_src *s
 static void run(rft_ctx *c, const rft_weight_desc *w, const rft_weight_src *s, int64_t m, rft_order x_order, const float *from,
                 float *to) {
     rft_linear_desc d = rft_linear_desc_init();
-    rft_plan_info info = rft_plan_info_init();
-    rft_plan *plan = NULL;
-    rft_weight *weight = NULL;
-    size_t bytes = 0;
     d.x = d.y = RFT_F32;
     d.x_order = x_order;
     d.w = *w;
     d.m_min = d.m_max = m;
     d.batch = w->batch;
-    assert_int_equal(rft_plan_create(c, &d, &plan, &err), RFT_OK);
-    assert_int_equal(rft_plan_get_info(plan, m, &info), RFT_OK);
-    assert_int_equal(rft_weight_bytes(c, w, &bytes, &err), RFT_OK);
-    void *const storage = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    rft_linear_args a = rft_linear_args_init();
-    a.workspace = aligned_alloc(64, (info.workspace + 63) / 64 * 64 + 64);
-    a.workspace_bytes = info.workspace;
-    assert_int_equal(rft_weight_pack(c, w, s, storage, NULL, &weight, &err), RFT_OK);
-    a.m = m;
-    a.x = from;
-    a.y = to;
-    a.weight = weight;
-    assert_int_equal(rft_linear_run(plan, &a, &err), RFT_OK);
-    rft_weight_free(weight);
-    rft_plan_free(plan);
-    free(storage);
-    free(a.workspace);
+    codes_run(c, &d, s, m, from, to);
 }
 
 /* At every level and m the bits of y are those of the same weights stored as f32. */
