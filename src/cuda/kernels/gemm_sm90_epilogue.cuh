@@ -3,7 +3,7 @@
  * gemm_sm90_epilogue.cuh - from accumulators of wgmma to y, in three ways, each by a warp on its own rows:
  *     staged    chunks of f32 go through shared memory and become spans of 8 columns: any list, any y, sums of split parts
  *     packed    the list is applied to pairs of columns in registers, which are rounded to 16 bits there, and y is stored a chunk
- *               at a time by TMA: lists that read no matrix
+ *               at a time, by TMA if it can: lists that read no matrix, and any matrices where warpgroups take turns
  *     deferred  packed, but for short lists the pairs wait in registers, and are stored a chunk a step while the next tile is
  *               multiplied
  * Turned (RFT_TURNED), wgmma's rows are those of W and its columns tokens: a packed chunk is then 64 tokens of all four warps.
