@@ -87,8 +87,8 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
  * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. I8 allows
- * x to be rounded to 8 bits in groups of 32 k, or of 64 or 128 where a scale of W serves as many, for integer products with a
- * low-bit W; see rft_plan_info.error_x. An x of RFT_I8 meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids
+ * x to be rounded to 8 bits in groups of 32 k, or of 64, 128 or 256 where a scale of W serves as many, for integer products with
+ * a low-bit W; see rft_plan_info.error_x. An x of RFT_I8 meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids
  * it. */
 typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST

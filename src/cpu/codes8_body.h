@@ -10,8 +10,8 @@
  *     panels   sums of all rows and panels in registers, each k of W unpacked once for them; totals in memory
  *     strips   a block's bytes in registers; for each row 8 dot products, scaling, FMA; totals in registers
  *
- * A sum is of 16, 32, 64 or 128 k and needs one scale of W and one of X. It is exact in int32 and as float: |sum| <= 128 * 255 *
- * 128 < 2^22. The order of additions is that of ascending k, whatever the tile.
+ * A sum is of 16 to 256 k and needs one scale of W and one of X. It is exact in int32 and as float: |sum| <= 256 * 255 * 128 <
+ * 2^23. The order of additions is that of ascending k, whatever the tile.
  */
 #include "cpu/codes_panel_body.h"
 

@@ -14,7 +14,7 @@
 #include "format/quant.h"
 
 enum { RFT__CHUNK = 256, RFT__BLOCK = 32, RFT__SLICE = 8, RFT__CHUNK_SCALES = RFT__CHUNK / RFT__SLICE, RFT__COLUMNS = 16 };
-enum { RFT__LEAST_SUM = 16, RFT__MOST_SUM = 128 }; /* k of a sum in 8 bits */
+enum { RFT__LEAST_SUM = 16, RFT__MOST_SUM = RFT__CHUNK }; /* k of a sum in 8 bits */
 
 /* A code that is a float: shifted to bits 24..31 and from there arithmetically right by `shift`, it has its fields where an f32
  * has them, in the bits `keep`; as such it means value / unit. Bits `exponent` all set are NaN or Inf. */
@@ -47,7 +47,7 @@ typedef struct rft__packing {
     int i8_bias;
     float i8_factor;
     unsigned char i8_table[16];
-    int x_group; /* k of X that are rounded to 8 bits by one scale: 32, or 64 or 128 where a step has as many */
+    int x_group; /* k of X that are rounded to 8 bits by one scale: 32, or 64, 128 or 256 where a step has as many */
 } rft__packing;
 
 static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return rft__ceil_div(k, p->step); }

@@ -356,7 +356,7 @@ static void test_groups_of_both(void **state) {
 static void test_long_groups_as_within(void **state) {
     (void)state;
     enum { K = 700 };
-    static const int64_t groups[][2] = {{32, 32}, {64, 64}, {128, 128}, {0, 128}};
+    static const int64_t groups[][2] = {{32, 32}, {64, 64}, {128, 128}, {0, 256}};
     static float w_scale[N * 22];
     rft_ctx *ctx = any_context();
     void *codes = weight_bytes(RFT_I8, K);

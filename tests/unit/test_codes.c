@@ -332,19 +332,18 @@ static rft_weight_desc grouped(rft_type elem, int64_t n, int64_t k, int64_t grou
     return d;
 }
 
-/* X is rounded by one scale for as many k as a scale of W serves, 32 to 128: one 127 in each 128 k makes whole numbers of all,
- * and y a whole number, exact at every m. */
+/* X is rounded by one scale for as many k as a scale of W serves, 32 to 256: one 127 in each of them makes whole numbers of
+ * all, and y a whole number, exact at every m. */
 static void test_groups_of_x(void **state) {
     (void)state;
     enum { N = 33, K = 300, M = 41 };
-    static const int64_t groups[][2] = {{16, 32}, {32, 32}, {64, 64}, {96, 32}, {128, 128}, {256, 128}, {0, 128}};
+    static const int64_t groups[][2] = {{16, 32}, {32, 32}, {64, 64}, {96, 32}, {128, 128}, {256, 256}, {0, 256}};
     static const int64_t rows[] = {1, 2, 3, 5, 8, 9, 17, 41};
     static float x[M * K], y[M * N];
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         const rft_weight_desc d = grouped(RFT_I4, N, K, groups[i][0]);
         assert_int_equal(group_of_x(&d), groups[i][1]);
     }
-    const rft_weight_desc d = grouped(RFT_I8, N, K, 128);
     assert_int_equal(rft_fill_random(RFT_U8, codes, N * K, 9, &err), RFT_OK);
     for (int i = 0; i < N * 3; i++) {
         memcpy(scales + 2 * i, &(uint16_t){0x3c00}, 2);
@@ -352,9 +351,11 @@ static void test_groups_of_x(void **state) {
     for (int i = 0; i < M * K; i++) {
         x[i] = i % K % 128 == 40 ? 127.0f : (float)(i % 23 - 11);
     }
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        run(&d, RFT_COMPUTE_I8, codes, rows[i], x, y);
-        for (int64_t at = 0; at < rows[i] * N; at++) {
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        const rft_weight_desc d = grouped(RFT_I8, N, K, i % 2 ? 128 : 256);
+        const int64_t m = rows[i / 2];
+        run(&d, RFT_COMPUTE_I8, codes, m, x, y);
+        for (int64_t at = 0; at < m * N; at++) {
             int sum = 0;
             for (int k = 0; k < K; k++) {
                 sum += (int)x[at / N * K + k] * (signed char)codes[at % N * K + k];

@@ -6,8 +6,8 @@
  *     strips   16 rows x 1 panel: 16 totals, 8 quads of bytes, 2 scales, 3 to work with
  *
  * 32 k of a row and panel are 8 vpdpbusd, and with scales for 32 k a multiplication and an FMA on the same ports: 80 % of the
- * rate of vpdpbusd is the limit, 73 % with a minimum, 67 % with scales for 16 k, 94 % with scales for 128 k. Tiles in L1 reach
- * 77, 66, 64 and 87 %, whole products at m = 512 63, 55, 53 and 73 % (Zen 4, 2026-11-30: 470 GOP/s a core).
+ * rate of vpdpbusd is the limit, 73 % with a minimum, 67 % with scales for 16 k, 94 % with scales for 128 k, 97 % for 256. Tiles
+ * in L1 reach 77, 66, 64 and for 128 k 87 %, whole products at m = 512 63, 55, 53 and 73 % (Zen 4, 2026-11-30: 470 GOP/s a core).
  */
 #include "cpu/avx2/bytes_sum_body.h"
 #include "cpu/avx512/codes_avx512_body.h"
