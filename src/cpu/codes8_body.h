@@ -106,18 +106,24 @@ RFT_INLINE int64_t scale_at(const rft__packing *p, int64_t i) {
     return (i * rft__packing_sum(p) / RFT__SLICE >> p->step_shift) * RFT__COLUMNS;
 }
 
-/* A chunk of k of a panel as one of a strip. */
-RFT_INLINE void unpack_chunk(int bits, rft__offset_kind offset, const rft__packing *p, const char *w, int64_t k, char *dst) {
+/* The head of a chunk of a strip. */
+RFT_INLINE void unpack_head(int bits, rft__offset_kind offset, const rft__packing *p, const char *w, int64_t k, float *scale) {
     scales s;
     expand8(bits, p, w, k, &s);
-    const int64_t sums = rft__packing_sums(p, k), blocks = rft__ceil_div(k, RFT__BLOCK);
-    float *scale = (float *)(void *)dst, *shift = scale + sums * RFT__COLUMNS;
+    const int64_t sums = rft__packing_sums(p, k);
+    float *shift = scale + sums * RFT__COLUMNS;
     for (int64_t i = 0; i < sums; i++) {
         vec_store(scale + i * RFT__COLUMNS, vec_load(s.scale + scale_at(p, i)));
         if (offset != RFT__OFFSET_NONE) {
             vec_store(shift + i * RFT__COLUMNS, vec_load(s.offset + scale_at(p, i)));
         }
     }
+}
+
+/* A chunk of k of a panel as one of a strip. */
+RFT_INLINE void unpack_chunk(int bits, rft__offset_kind offset, const rft__packing *p, const char *w, int64_t k, char *dst) {
+    const int64_t blocks = rft__ceil_div(k, RFT__BLOCK);
+    unpack_head(bits, offset, p, w, k, (float *)(void *)dst);
     w += rft__packing_head_bytes(p, k);
     dst += rft__strip_head_bytes(p, k);
     for (int64_t b = 0; b < blocks; b++, w += 64 * bits, dst += STRIP_BLOCK) {

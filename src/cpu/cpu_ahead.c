@@ -60,17 +60,28 @@ void rft__tile_share(const rft__tile_job *t, rft__panels next, int64_t packed_by
     multiply(t, 0, t->k, &ahead);
 }
 
-void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count) {
-    const rft__codes8_family *family = j->kernel->codes8 + (j->kernel->form == RFT__FORM_BYTES ? j->packing->offset : 0);
+/* Lines that each panel of the next strip is, spread over the blocks of all tiles of this one. */
+static rft__fetch strip_share(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count) {
     const int64_t blocks = rft__ceil_div(j->k, RFT__BLOCK), lines = rft__packing_bytes(j->packing, j->k) / 64;
-    rft__fetch fetch = {.stride = next.stride, .lines = (int)rft__ceil_div(lines, rft__max(1, blocks * count))};
+    const int each = (int)rft__ceil_div(lines, rft__max(1, blocks * count));
+    return (rft__fetch){next.w + (size_t)(index * blocks * each * 64), next.stride, each};
+}
+
+void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count) {
+    rft__fetch fetch = strip_share(j, next, index, count);
+    if (j->kernel->tiles != NULL) {
+        j->kernel->tiles->multiply8(j->rows, j->panels, j->packing, j->k, j->x, j->x_stride, j->w.w, j->w.stride, j->acc,
+                                    j->panels * RFT__PANEL, j->accumulate, fetch);
+        return;
+    }
+    const rft__codes8_family *family = j->kernel->codes8 + (j->kernel->form == RFT__FORM_BYTES ? j->packing->offset : 0);
     for (int p = 0, width; p < j->panels; p += width) {
         width = j->panels - p;
         while (family->tile[width - 1][j->rows - 1] == NULL) {
             width--;
         }
-        fetch.w = next.w + (size_t)p * next.stride + (size_t)(index * blocks * fetch.lines * 64);
         family->tile[width - 1][j->rows - 1](j->packing, j->k, j->x, j->x_stride, j->w.w + (size_t)p * j->w.stride, j->w.stride,
                                              j->acc + p * RFT__PANEL, j->panels * RFT__PANEL, j->accumulate, fetch);
+        fetch.w += (size_t)width * next.stride;
     }
 }

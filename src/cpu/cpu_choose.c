@@ -50,6 +50,16 @@ static bool reads_panels(const rft__cpu_kernel *k) { return k->form == RFT__FORM
 
 static bool reads_codes(const rft__cpu_kernel *k) { return k->form == RFT__FORM_CODES || k->form == RFT__FORM_BYTES; }
 
+/* W as panels say, and the k of X under one scale: where x is given in 8 bits a part of its own groups. */
+static rft__packing packing_for(const rft__problem *p) {
+    rft__packing packing = rft__packing_of(&p->w);
+    const bool in_groups = p->x == RFT_I8 && p->x_group_k != 0 && p->x_group_k < p->w.k;
+    while (in_groups && p->x_group_k % packing.x_group != 0) {
+        packing.x_group /= 2;
+    }
+    return packing;
+}
+
 /* A tile register holds 16 rows; to load one takes 8 cycles, and a product is done after 52. A core has two FMA units, so that a
  * cycle of it is two of this model: a step of 32 k by 16. */
 enum { TILE_ROWS = 16, TILE_LOAD = 8, TILE_LATENCY = 52, TILE_RATE = 16 };
@@ -58,11 +68,27 @@ enum { TILE_LEAST_ROWS = 10 };
 /* Of two panels in bytes. It matters little: Zen 4, i8 and q4_0, m = 512, GOP/s at kc 256 318 279, 512 312 284, 1024 327 292. */
 enum { BYTES_STRIP = 32 << 10 };
 
+/* In 8 bits: a vector of a sum is scaled by four operations on two ports. The level below serves up to one of its tiles: it
+ * fetches W from memory as well. */
+enum { TILE8_STEP = 64, TILE8_SCALE = 2, TILE8_LEAST_ROWS = 9 };
+
 static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
     const int64_t loads = TILE_LOAD * (rft__ceil_div(rows, TILE_ROWS) + panels);
     const int64_t step = rft__max(rft__max(rows * panels, loads), TILE_LATENCY);
     return (double)(calls * step) / panels / TILE_RATE;
+}
+
+/* Products and scaling overlap; see amx/gemm_i8_amx.c. W is read in place or unpacked once. */
+static double tile8_cost(const rft__packing *packing, const rft__cpu_kernel *k, int panels, int64_t m) {
+    const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
+    const int64_t sum = rft__packing_sum(packing), step = rft__min(sum, TILE8_STEP);
+    const int64_t loads = TILE_LOAD * (rft__ceil_div(rows, TILE_ROWS) + panels);
+    const double products = (double)rft__max(rft__max(rows * panels, loads), TILE_LATENCY) / (double)(step * panels);
+    const double scaling = (double)(TILE8_SCALE * rows) / (double)sum;
+    const bool plain = packing->bits == 4 || packing->bits == 8;
+    const double w = k->form == RFT__FORM_BYTES ? plain ? 55.0 : 95.0 : 12.0 * (double)calls + 25.0;
+    return 2.0 * (double)calls * (products > scaling ? products : scaling) + w / RFT__BLOCK;
 }
 
 /* Kernels of codes unpack a panel for each row tile: in f32 four bits take three operations a k and others five, and the tile
@@ -72,7 +98,11 @@ static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
  * 953 970, 64 1964 1848, 512 15260 14860; q6_k 1 150 350, 5 349 347, 8 444 440, 16 760 620, 32 1331 1124). */
 static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
-    const int bits = rft__packing_of(&p->w).bits;
+    const rft__packing packing = packing_for(p);
+    const int bits = packing.bits;
+    if (k->tiles != NULL) {
+        return tile8_cost(&packing, k, c->panels, rft__max(m, 1));
+    }
     const double rows = (double)rft__max(m, 1), tiles = (double)rft__ceil_div(rft__max(m, 1), k->mr);
     const bool plain = bits == 4 || bits == 8;
     if (k->x != RFT_I8) {
@@ -108,12 +138,17 @@ static double cost_at(const rft__device *d, const rft__problem *p, const candida
     return first + (dot ? cycles / d->dot_rate : cycles);
 }
 
-/* The highest level in use that has a kernel for that pair of types and form of W: lower ones only repeat it more slowly. */
+static bool same_kind(const rft__cpu_kernel *a, const rft__cpu_kernel *b) {
+    return a->x == b->x && a->w == b->w && a->form == b->form && (a->tiles != NULL) == (b->tiles != NULL);
+}
+
+/* The highest level in use that has a kernel for that pair of types and form of W, on registers of that kind: lower ones only
+ * repeat it more slowly. */
 static int best_level(const rft__device *d, const rft__cpu_kernel *k) {
     for (int level = d->level; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
         for (int i = 0; i < isa->n_kernels; i++) {
-            if (isa->kernels[i].x == k->x && isa->kernels[i].w == k->w && isa->kernels[i].form == k->form) {
+            if (same_kind(isa->kernels + i, k)) {
                 return level;
             }
         }
@@ -141,16 +176,6 @@ static void refuse_place(const rft__problem *p, candidate *c) {
     }
 }
 
-/* W as panels say, and the k of X under one scale: where x is given in 8 bits a part of its own groups. */
-static rft__packing packing_for(const rft__problem *p) {
-    rft__packing packing = rft__packing_of(&p->w);
-    const bool in_groups = p->x == RFT_I8 && p->x_group_k != 0 && p->x_group_k < p->w.k;
-    while (in_groups && p->x_group_k % packing.x_group != 0) {
-        packing.x_group /= 2;
-    }
-    return packing;
-}
-
 /* Kernels of codes, and the others where W is of codes. */
 static void refuse_codes(const rft__problem *p, candidate *c) {
     const rft__cpu_kernel *k = c->kernel;
@@ -176,7 +201,7 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
         snprintf(c->reason, sizeof c->reason, "takes k by the groups of w, which part those of x's scales; f32 multiplies them");
     } else if (k->x == RFT_I8 && packing.step < RFT__BLOCK / 2) {
         snprintf(c->reason, sizeof c->reason, "needs scales of 16 k or a multiple; group_k = %lld", (long long)p->w.group_k);
-    } else if (k->form == RFT__FORM_BYTES && packing.x_group > RFT__BLOCK) {
+    } else if (k->form == RFT__FORM_BYTES && k->tiles == NULL && packing.x_group > RFT__BLOCK) {
         snprintf(c->reason, sizeof c->reason, "sums 32 k at most; scales allow %d", packing.x_group);
     }
 }
@@ -206,9 +231,10 @@ static void refuse_types(const rft__problem *p, candidate *c) {
     }
 }
 
-/* A batch-invariant plan has no choice, as the tiles' order of summation is one of their own. */
-static bool has_few_rows(const rft__problem *p, const rft__cpu_kernel *k, int64_t m) {
-    return k->form == RFT__FORM_TILES && !p->batch_invariant && m < TILE_LEAST_ROWS;
+/* Rows from which on tile registers serve, 0 for other kernels. A batch-invariant plan has no choice in bf16, as the tiles' order
+ * of summation is one of their own; sums in 8 bits are the same on all registers. */
+static int64_t least_rows(const rft__problem *p, const rft__cpu_kernel *k) {
+    return k->tiles == NULL ? 0 : k->x == RFT_I8 ? TILE8_LEAST_ROWS : p->batch_invariant ? 0 : TILE_LEAST_ROWS;
 }
 
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {
@@ -225,8 +251,8 @@ static candidate judge(const rft__device *d, const rft__problem *p, const rft__c
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
     } else if (c.reason[0] == '\0' && !forced && level < best_level(d, k)) {
         snprintf(c.reason, sizeof c.reason, "level %s serves the same types faster", rft__isa_at(best_level(d, k))->name);
-    } else if (c.reason[0] == '\0' && !forced && has_few_rows(p, k, m)) {
-        snprintf(c.reason, sizeof c.reason, "multiplies whole tiles, which pays from m = %d on", TILE_LEAST_ROWS);
+    } else if (c.reason[0] == '\0' && !forced && m < least_rows(p, k)) {
+        snprintf(c.reason, sizeof c.reason, "multiplies whole tiles, which pays from m = %d on", (int)least_rows(p, k));
     }
     c.cost = c.reason[0] == '\0' ? cost_at(d, p, &c, m) : 0.0;
     return c;

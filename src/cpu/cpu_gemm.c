@@ -494,7 +494,7 @@ static bool has_phase(const job *j, phase p) {
 static void multiply_part(const job *j, int i) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
     run_part(j, i);
-    if (kernel->form == RFT__FORM_TILES) {
+    if (kernel->tiles != NULL) {
         kernel->tiles->leave();
     }
 }

@@ -46,11 +46,6 @@ typedef struct rft__family {
 typedef void rft__tiles_fn(int rows, int panels, int64_t k, const void *x, int64_t x_stride, const void *w, size_t w_stride,
                            float *acc, bool accumulate, const rft__ahead *ahead);
 
-typedef struct rft__tiles {
-    rft__tiles_fn *multiply;
-    void (*leave)(void); /* a thread calls it behind its last product: gives the registers back as they were found */
-} rft__tiles;
-
 /* One register tile over panels of codes: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. k: as many as
  * there are; it starts at a multiple of 256. */
 typedef void rft__codes_fn(const rft__packing *packing, int64_t k, const void *x, const char *w, size_t w_stride, float *acc,
@@ -87,6 +82,17 @@ typedef struct rft__fetch {
  * them, beside which what is `next` is fetched. k as above. */
 typedef void rft__codes8_fn(const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w,
                             size_t w_stride, float *acc, int acc_stride, bool accumulate, rft__fetch next);
+
+/* The same of tile registers: rows <= MR, panels <= NR / 16. Fetches the lines of each panel whatever W's form. */
+typedef void rft__tiles8_fn(int rows, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride,
+                            const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate, rft__fetch next);
+
+/* A family of tile registers has one of the two products. */
+typedef struct rft__tiles {
+    rft__tiles_fn *multiply;
+    rft__tiles8_fn *multiply8;
+    void (*leave)(void); /* a thread calls it behind its last product: gives the registers back as they were found */
+} rft__tiles;
 
 /* tile[panels - 1][rows - 1]; NULL where wider or narrower ones serve. One panel is always there. */
 typedef struct rft__codes8_family {
@@ -133,7 +139,7 @@ typedef struct rft__cpu_kernel {
         rft__offset_kind offset;
     } kind;                           /* of FORM_CODES */
     const rft__family *family;        /* of FORM_PANELS */
-    const rft__tiles *tiles;          /* of FORM_TILES */
+    const rft__tiles *tiles;          /* of kernels of tile registers, else NULL: of FORM_TILES, or instead of codes8 */
     const rft__codes_family *codes;   /* of FORM_CODES where x is f32 */
     const rft__codes8_family *codes8; /* of FORM_CODES where x is i8; of FORM_BYTES one for each rft__offset_kind */
     const rft__direct_family *direct; /* of the others */

@@ -2,7 +2,7 @@
  *
  * kernel_rows.h - turns a kernels_<isa>.def into the level's table. Include it with RFT_ISA and RFT_KERNELS set; it declares
  * the families, defines the rows and names them by the grammar <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>. The op says how W is read.
- * With RFT_TILES set a gemm is one of tile registers.
+ * With RFT_TILES set its rows are those of tile registers.
  */
 #include "cpu/cpu_kernel.h"
 
@@ -13,10 +13,18 @@
 #define RFT_FORM_gemm RFT__FORM_TILES
 #define RFT_MEMBER_gemm tiles
 #define RFT_FAMILY_gemm rft__tiles
+#define RFT_CODES_FAMILY_i8 rft__tiles
+#define RFT_CODES_MEMBER_i8 tiles
+#define RFT_BYTES_FAMILY(symbol) rft__tiles symbol
+#define RFT_BYTES_MEMBER(symbol) .tiles = &symbol
 #else
 #define RFT_FORM_gemm RFT__FORM_PANELS
 #define RFT_MEMBER_gemm family
 #define RFT_FAMILY_gemm rft__family
+#define RFT_CODES_FAMILY_i8 rft__codes8_family
+#define RFT_CODES_MEMBER_i8 codes8
+#define RFT_BYTES_FAMILY(symbol) rft__codes8_family symbol[]
+#define RFT_BYTES_MEMBER(symbol) .codes8 = symbol
 #endif
 #define RFT_FORM_gemv RFT__FORM_PANELS
 #define RFT_FORM_dot RFT__FORM_ROWS
@@ -53,15 +61,13 @@
 #define RFT_CODES_q8z     8, RFT__OFFSET_ZERO
 #define RFT_CODES_f8      8, RFT__OFFSET_FLOAT
 #define RFT_CODES_FAMILY_f32 rft__codes_family
-#define RFT_CODES_FAMILY_i8  rft__codes8_family
 #define RFT_CODES_MEMBER_f32 codes
-#define RFT_CODES_MEMBER_i8  codes8
 #define RFT_TEXT_(a) #a
 #define RFT_TEXT(a) RFT_TEXT_(a)
 
 #define KERNEL(op, x, w, mr, nr, kr, symbol, gamma, eta) extern const RFT_FAMILY_##op symbol;
 #define CODES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const RFT_CODES_FAMILY_##x symbol;
-#define BYTES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const rft__codes8_family symbol[];
+#define BYTES(op, x, w, mr, nr, kr, symbol, gamma, eta)  extern const RFT_BYTES_FAMILY(symbol);
 #include RFT_KERNELS
 #undef KERNEL
 #undef CODES
@@ -79,7 +85,7 @@ static const rft__cpu_kernel kernels[] = {
 #define BYTES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
     {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
      .x = RFT_TYPE_##rx, .w = RFT_U8, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,              \
-     .gamma = c, .eta_lane = eta, .form = RFT__FORM_BYTES, .codes8 = symbol},
+     .gamma = c, .eta_lane = eta, .form = RFT__FORM_BYTES, RFT_BYTES_MEMBER(symbol)},
 #include RFT_KERNELS
 #undef KERNEL
 #undef CODES

@@ -7,7 +7,9 @@
 #include "amx_standin.h"
 
 #include "cpu/amx/gemm_amx.c"
+#include "cpu/amx/gemm_i8_amx.c"
 #include "cpu/amx/isa_amx.c"
+#include "cpu/amx/shape_amx.c"
 #include "cpu/cpuid.h"
 
 const char *rft__amx_missing(void) { return NULL; }

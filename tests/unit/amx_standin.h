@@ -3,7 +3,7 @@
  * amx_standin.h - the tile instructions in plain C, with the names of src/cpu/amx/tile_amx.h, whose guard it takes: a file that
  * includes it first and then src/cpu/amx/gemm_amx.c runs that very text on any machine. Each thread has tiles of its own.
  * Where the CPU would fault (no configuration, shapes that do not fit) the program ends with a message.
- * Meaning by the manual (Intel SDM 2, TDPBF16PS): see rft__standin_dot.
+ * Meaning by the manual (Intel SDM 2, TDPBF16PS, TDPBSUD): see rft__standin_dot and rft__standin_dot_i8.
  */
 #ifndef RFT_CPU_AMX_TILE_AMX_H
 #define RFT_CPU_AMX_TILE_AMX_H
@@ -99,18 +99,41 @@ static inline float rft__standin_element(float sum, int x, int w, int m, int n) 
     return rft__standin_flush(rft__standin_flush(sum) + rft__standin_flush(even + odd));
 }
 
-static inline void rft__standin_dot(int sums, int x, int w) {
-    const int rows = rft__standin_rows(sums), columns = rft__standin_bytes(sums) / 4;
+static inline void rft__standin_check_shapes(int sums, int x, int w) {
+    const int rows = rft__standin_rows(sums);
     rft__standin_check(rows > 0 && rows == rft__standin_rows(x) && rft__standin_bytes(sums) == rft__standin_bytes(w) &&
                            rft__standin_bytes(x) / 4 == rft__standin_rows(w) && rft__standin_bytes(x) % 4 == 0 && sums != x &&
                            sums != w && x != w,
                        "shapes of a product");
+}
+
+static inline void rft__standin_dot(int sums, int x, int w) {
+    const int rows = rft__standin_rows(sums), columns = rft__standin_bytes(sums) / 4;
+    rft__standin_check_shapes(sums, x, w);
     for (int m = 0; m < rows; m++) {
         for (int n = 0; n < columns; n++) {
             float v;
             memcpy(&v, rft__standin_here.tile[sums][m] + 4 * n, sizeof v);
             v = rft__standin_element(v, x, w, m, n);
             memcpy(rft__standin_here.tile[sums][m] + 4 * n, &v, sizeof v);
+        }
+    }
+    rft__standin_here.products++;
+}
+
+/* Sums wrap. */
+static inline void rft__standin_dot_i8(int sums, int x, int w) {
+    const int rows = rft__standin_rows(sums), columns = rft__standin_bytes(sums) / 4;
+    rft__standin_check_shapes(sums, x, w);
+    for (int m = 0; m < rows; m++) {
+        for (int n = 0; n < columns; n++) {
+            uint32_t sum;
+            memcpy(&sum, rft__standin_here.tile[sums][m] + 4 * n, sizeof sum);
+            for (int k = 0; k < rft__standin_bytes(x); k++) {
+                const signed char xk = (signed char)rft__standin_here.tile[x][m][k];
+                sum += (uint32_t)(xk * rft__standin_here.tile[w][k / 4][4 * n + k % 4]);
+            }
+            memcpy(rft__standin_here.tile[sums][m] + 4 * n, &sum, sizeof sum);
         }
     }
     rft__standin_here.products++;
@@ -123,6 +146,7 @@ static inline void rft__standin_dot(int sums, int x, int w) {
 #define RFT_TILE_LOAD(t, p, bytes)    rft__standin_load(t, p, bytes)
 #define RFT_TILE_STORE(t, p, bytes)   rft__standin_store(t, p, bytes)
 #define RFT_TILE_DOT_BF16(sums, x, w) rft__standin_dot(sums, x, w)
+#define RFT_TILE_DOT_I8(sums, x, w)   rft__standin_dot_i8(sums, x, w)
 
 static inline void rft__tile_pad(void *dst, const void *src, int bytes) {
     memset(dst, 0, RFT__STANDIN_BYTES);

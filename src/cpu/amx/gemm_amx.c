@@ -22,70 +22,16 @@
  * another shape of tiles would mean to configure them anew, which takes about 200 cycles and clears them.
  * Proved on machines without it by the stand-in of tests/unit/amx_standin.h.
  */
+#include "cpu/amx/shape_amx.h"
 #include "cpu/amx/tile_amx.h"
 #include "cpu/tile_family.h"
 
 #include <string.h>
 
 enum {
-    ROWS = 16,
-    ROW_BYTES = 64,
-    STEP_K = ROW_BYTES / 2,
-    BLOCK = ROWS * ROW_BYTES /* of a panel in a step */
+    STEP_K = RFT__TILE_BYTES / 2,
+    BLOCK = RFT__TILE_ROWS * RFT__TILE_BYTES /* of a panel in a step */
 };
-
-/* ---- configuration ---- */
-
-/* What LDTILECFG reads: palette 1; per tile bytes of a row and rows. */
-typedef struct config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} config;
-
-/* This thread's tiles: the rows that they are shaped for, 0 outside of a run, and what was configured before. By the ABI tile
- * registers are scratch, like zmm; but a program that configures once and calls us in between should find its shapes again. */
-static _Thread_local struct {
-    int rows;
-    _Alignas(ROW_BYTES) config before;
-} own;
-
-static void shape(config *c, int tile, int rows) {
-    c->rows[tile] = (uint8_t)rows;
-    c->row_bytes[tile] = rows > 0 ? ROW_BYTES : 0;
-}
-
-/* Rows of the first of two tiles; all of them where there is one. */
-RFT_INLINE int first_rows(int rows) { return rows > ROWS ? (rows + 1) / 2 : rows; }
-
-static void configure(int rows) {
-    const int r0 = first_rows(rows), r1 = rows > ROWS ? rows - r0 : r0;
-    _Alignas(ROW_BYTES) config c = {.palette = 1};
-    if (own.rows == 0) {
-        RFT_TILE_CONFIG_READ(&own.before);
-    }
-    for (int tile = 0; tile < 4; tile++) {
-        shape(&c, tile, tile < 2 ? r0 : r1);
-    }
-    shape(&c, 4, r0);
-    shape(&c, 5, r1);
-    shape(&c, 6, ROWS);
-    shape(&c, 7, ROWS);
-    RFT_TILE_CONFIGURE(&c);
-    own.rows = rows;
-}
-
-static void leave(void) {
-    if (own.rows == 0) {
-        return;
-    }
-    if (own.before.palette != 0) {
-        RFT_TILE_CONFIGURE(&own.before);
-    } else {
-        RFT_TILE_RELEASE(); /* else each switch of threads would save 8 KiB, and the core could not sleep */
-    }
-    own.rows = 0;
-}
 
 /* ---- what is fetched meanwhile ---- */
 
@@ -103,8 +49,8 @@ static fetch fetch_of(const rft__ahead *ahead) {
     if (every <= 0) {
         return (fetch){ahead->w, ahead->stride, 0, 0};
     }
-    return every < ROWS ? (fetch){ahead->w, ahead->stride, 0, (int)(ROWS / every)}
-                        : (fetch){ahead->w, ahead->stride, every / ROWS - 1, 1};
+    return every < RFT__TILE_ROWS ? (fetch){ahead->w, ahead->stride, 0, (int)(RFT__TILE_ROWS / every)}
+                        : (fetch){ahead->w, ahead->stride, every / RFT__TILE_ROWS - 1, 1};
 }
 
 RFT_INLINE void fetch_w(int panels, int64_t step, fetch *f) {
@@ -116,7 +62,7 @@ RFT_INLINE void fetch_w(int panels, int64_t step, fetch *f) {
         for (int p = 0; p < panels; p++) {
             __builtin_prefetch(f->w + (size_t)p * f->stride, 0, 2);
         }
-        f->w += ROW_BYTES;
+        f->w += RFT__TILE_BYTES;
     }
 }
 
@@ -130,11 +76,11 @@ typedef struct operands {
 } operands;
 
 RFT_INLINE void step_tall(int panels, const operands *o) {
-    RFT_TILE_LOAD(6, o->w, ROW_BYTES);
+    RFT_TILE_LOAD(6, o->w, RFT__TILE_BYTES);
     RFT_TILE_LOAD(4, o->x0, o->x_stride);
     RFT_TILE_DOT_BF16(0, 4, 6);
     if (panels > 1) {
-        RFT_TILE_LOAD(7, o->w + o->w_stride, ROW_BYTES);
+        RFT_TILE_LOAD(7, o->w + o->w_stride, RFT__TILE_BYTES);
         RFT_TILE_DOT_BF16(1, 4, 7);
     }
     RFT_TILE_LOAD(5, o->x1, o->x_stride);
@@ -146,18 +92,18 @@ RFT_INLINE void step_tall(int panels, const operands *o) {
 
 RFT_INLINE void step_flat(int panels, const operands *o) {
     RFT_TILE_LOAD(4, o->x0, o->x_stride);
-    RFT_TILE_LOAD(6, o->w, ROW_BYTES);
+    RFT_TILE_LOAD(6, o->w, RFT__TILE_BYTES);
     RFT_TILE_DOT_BF16(0, 4, 6);
     if (panels > 1) {
-        RFT_TILE_LOAD(7, o->w + o->w_stride, ROW_BYTES);
+        RFT_TILE_LOAD(7, o->w + o->w_stride, RFT__TILE_BYTES);
         RFT_TILE_DOT_BF16(1, 4, 7);
     }
     if (panels > 2) {
-        RFT_TILE_LOAD(6, o->w + 2 * o->w_stride, ROW_BYTES);
+        RFT_TILE_LOAD(6, o->w + 2 * o->w_stride, RFT__TILE_BYTES);
         RFT_TILE_DOT_BF16(2, 4, 6);
     }
     if (panels > 3) {
-        RFT_TILE_LOAD(7, o->w + 3 * o->w_stride, ROW_BYTES);
+        RFT_TILE_LOAD(7, o->w + 3 * o->w_stride, RFT__TILE_BYTES);
         RFT_TILE_DOT_BF16(3, 4, 7);
     }
 }
@@ -172,16 +118,16 @@ RFT_INLINE void step(bool tall, int panels, const operands *o) {
 
 /* The k that are left, fewer than a step, with zeros behind them on both sides. */
 RFT_INLINE void step_tail(bool tall, int panels, int rows, int k, const operands *o) {
-    _Alignas(ROW_BYTES) char x[2 * ROWS * ROW_BYTES], w[RFT__MAX_PANELS * BLOCK];
+    _Alignas(RFT__TILE_BYTES) char x[2 * RFT__TILE_ROWS * RFT__TILE_BYTES], w[RFT__MAX_PANELS * BLOCK];
     const int pairs = (k + 1) / 2;
     for (int r = 0; r < rows; r++) {
-        rft__tile_pad(x + r * ROW_BYTES, o->x0 + r * o->x_stride, 2 * k);
+        rft__tile_pad(x + r * RFT__TILE_BYTES, o->x0 + r * o->x_stride, 2 * k);
     }
     for (int p = 0; p < panels; p++) {
-        memcpy(w + p * BLOCK, o->w + (size_t)p * o->w_stride, (size_t)(pairs * ROW_BYTES));
-        memset(w + p * BLOCK + pairs * ROW_BYTES, 0, (size_t)(BLOCK - pairs * ROW_BYTES));
+        memcpy(w + p * BLOCK, o->w + (size_t)p * o->w_stride, (size_t)(pairs * RFT__TILE_BYTES));
+        memset(w + p * BLOCK + pairs * RFT__TILE_BYTES, 0, (size_t)(BLOCK - pairs * RFT__TILE_BYTES));
     }
-    step(tall, panels, &(operands){x, x + first_rows(rows) * ROW_BYTES, ROW_BYTES, w, BLOCK});
+    step(tall, panels, &(operands){x, x + rft__tiles_first(rows) * RFT__TILE_BYTES, RFT__TILE_BYTES, w, BLOCK});
 }
 
 #define RFT_SUM(t, used, at)                        \
@@ -205,14 +151,14 @@ RFT_INLINE void step_tail(bool tall, int panels, int rows, int k, const operands
 
 RFT_INLINE void multiply(bool tall, int panels, int rows, int64_t k, operands o, float *acc, bool accumulate,
                          const rft__ahead *ahead) {
-    const int half = first_rows(rows) * panels * RFT__PANEL, stride = panels * RFT__PANEL * (int)sizeof(float);
+    const int half = rft__tiles_first(rows) * panels * RFT__PANEL, stride = panels * RFT__PANEL * (int)sizeof(float);
     fetch next = fetch_of(ahead);
     RFT_SUMS(RFT_SUM);
     for (int64_t i = 0; i < k / STEP_K; i++) {
         step(tall, panels, &o);
         fetch_w(panels, i, &next);
-        o.x0 += ROW_BYTES;
-        o.x1 += ROW_BYTES;
+        o.x0 += RFT__TILE_BYTES;
+        o.x1 += RFT__TILE_BYTES;
         o.w += BLOCK;
     }
     if (k % STEP_K != 0) {
@@ -224,11 +170,9 @@ RFT_INLINE void multiply(bool tall, int panels, int rows, int64_t k, operands o,
 static void tiles_bf16(int rows, int panels, int64_t k, const void *x, int64_t x_stride, const void *w, size_t w_stride,
                        float *acc, bool accumulate, const rft__ahead *ahead) {
     const char *rows0 = x;
-    const operands o = {rows0, rows0 + first_rows(rows) * x_stride, x_stride, w, w_stride};
-    if (own.rows != rows) {
-        configure(rows);
-    }
-    switch (panels + (rows > ROWS ? RFT__MAX_PANELS : 0)) {
+    const operands o = {rows0, rows0 + rft__tiles_first(rows) * x_stride, x_stride, w, w_stride};
+    rft__tiles_shape(rows, RFT__TILE_BYTES);
+    switch (panels + (rows > RFT__TILE_ROWS ? RFT__MAX_PANELS : 0)) {
     case 1:
         multiply(false, 1, rows, k, o, acc, accumulate, ahead);
         break;
@@ -249,4 +193,4 @@ static void tiles_bf16(int rows, int panels, int64_t k, const void *x, int64_t x
     }
 }
 
-const rft__tiles rft__tiles_bf16_bf16_amx = {tiles_bf16, leave};
+const rft__tiles rft__tiles_bf16_bf16_amx = {.multiply = tiles_bf16, .leave = rft__tiles_leave};

@@ -21,6 +21,8 @@
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(p), "r"((int64_t)(bytes)) : "memory")
 /* sums += x * w, of pairs of bf16 */
 #define RFT_TILE_DOT_BF16(sums, x, w) __asm__ volatile("tdpbf16ps %%tmm" #w ", %%tmm" #x ", %%tmm" #sums : : : "memory")
+/* The same in int32, of four signed bytes of x and unsigned ones of w. */
+#define RFT_TILE_DOT_I8(sums, x, w)   __asm__ volatile("tdpbsud %%tmm" #w ", %%tmm" #x ", %%tmm" #sums : : : "memory")
 
 /* The first `bytes` (even) of 64, the rest zero; reads no more. */
 static inline void rft__tile_pad(void *dst, const void *src, int bytes) {

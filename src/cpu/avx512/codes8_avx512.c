@@ -26,6 +26,47 @@ RFT_INLINE ivec dot_quad(bool wide, ivec sum, ivec q, ivec x) {
 
 #include "cpu/codes8_body.h"
 
+#include "cpu/avx512/codes8_avx512.h"
 #include "cpu/avx512/pack_avx512.h"
 
 CODES8_LEVEL(avx512, 8, 8, 6, 16)
+
+/* ---- for tile registers, which sum and do not scale ---- */
+
+RFT_INLINE void scale_rows(rft__offset_kind offset, int panels, const rft__sum8 *s, int first, int last, float *acc,
+                           int acc_stride) {
+    vec scale[RFT__SUM8_PANELS], shift[RFT__SUM8_PANELS];
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        scale[p] = vec_load(s->scale[p]);
+        shift[p] = offset != RFT__OFFSET_NONE ? vec_load(s->shift[p]) : scale[p];
+    }
+    for (int r = first; r < last; r++) {
+        const rft__x8 *x = s->x + r;
+        RFT_UNROLL
+        for (int p = 0; p < panels; p++) {
+            float *total = acc + r * acc_stride + p * RFT__COLUMNS;
+            ivec sum = words_load(s->words + (r * panels + p) * RFT__COLUMNS);
+            sum = offset == RFT__OFFSET_NONE ? words_add(sum, words_set(x->sum[s->i].word)) : sum;
+            vec_store(total, add_sum(offset, sum, scale[p], shift[p], x->scale[s->group], x->sum[s->i].real, vec_load(total)));
+        }
+    }
+}
+
+#define SCALE8_FUNCTION(kind, p)                                                                                 \
+    static void scale8_##kind##_##p(const rft__sum8 *s, int first, int last, float *acc, int acc_stride) {       \
+        scale_rows(RFT__OFFSET_##kind, p, s, first, last, acc, acc_stride);                                      \
+    }
+#define SCALE8_KIND(kind) SCALE8_FUNCTION(kind, 1) SCALE8_FUNCTION(kind, 2)
+#define SCALE8_ENTRY(kind) [RFT__OFFSET_##kind] = {scale8_##kind##_1, scale8_##kind##_2}
+
+SCALE8_KIND(NONE)
+SCALE8_KIND(MINIMUM)
+SCALE8_KIND(ZERO)
+
+rft__scale8_fn *const rft__scale8_avx512[RFT__OFFSET_ZERO + 1][RFT__SUM8_PANELS] = {SCALE8_ENTRY(NONE), SCALE8_ENTRY(MINIMUM),
+                                                                                 SCALE8_ENTRY(ZERO)};
+
+void rft__head8_avx512(const rft__packing *packing, const char *w, int64_t k, float *head) {
+    unpack_head(8, packing->offset, packing, w, k, head);
+}
