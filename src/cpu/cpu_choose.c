@@ -67,6 +67,8 @@ enum { TILE_LEAST_ROWS = 10 };
 
 /* Of two panels in bytes. It matters little: Zen 4, i8 and q4_0, m = 512, GOP/s at kc 256 318 279, 512 312 284, 1024 327 292. */
 enum { BYTES_STRIP = 32 << 10 };
+/* The same of panels in place that tile registers read in 8 bits. The last sum of a pass is scaled alone, so passes are long. */
+enum { TILE8_STRIP = 64 << 10 };
 
 /* In 8 bits: a vector of a sum is scaled by four operations on two ports. The level below serves up to one of its tiles: it
  * fetches W from memory as well. */
@@ -320,18 +322,19 @@ static void block_in_place(const rft__device *d, const rft__problem *p, int64_t 
 /* Blocking. A strip over kc takes 96 KiB of L2: tiles read it from there at a few bytes a cycle, and a long k spares traffic of
  * partial sums (Zen 4, bf16, m = 16..512: kc 256 201..204 GFLOP/s, kc 768 213..222), but longer strips push X out of L2 (Emerald
  * Rapids, f16, m = 256: kc 512 142 GFLOP/s, kc 1024 119, kc 2048 112); so do tall tiles (Zen 4, f32, m = 40, 28x16: kc 1366 79,
- * kc 683 108). The held rows of X over kc take a quarter of L2, the
- * partial sums of a chunk half of it. */
+ * kc 683 108). The held rows of X over kc take a quarter of L2, the partial sums of a chunk half of it. Beside tile registers
+ * X in 8 bits takes 3/8, since a strip is unpacked again for each block of rows, which takes as long as 25 to 50 rows. */
 static rft__cpu_pick blocked(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const int64_t l2 = l2_of(d);
-    const int64_t x_size = k->x == RFT_F32 ? 4 : 2, granule = rft__max(2 * k->kr, rft__panel_granule(&p->w)),
+    const bool tiles8 = k->tiles != NULL && k->x == RFT_I8;
+    const int64_t x_size = k->x == RFT_F32 ? 4 : tiles8 ? 1 : 2, granule = rft__max(2 * k->kr, rft__panel_granule(&p->w)),
                   w_size = reads_codes(k) ? 1 : k->w == RFT_F32 ? 4 : 2,
                   whole = rft__round_up(rft__max(p->w.k, 1), k->kr);
     rft__cpu_pick pick = {.kernel = k, .source = c->source, .panels = c->panels, .kc = whole};
     const bool one_tile = m <= k->mr;
     if (!one_tile || c->source != RFT__W_PANELS) {
-        const int64_t bytes = k->form == RFT__FORM_BYTES ? BYTES_STRIP : 96 << 10;
+        const int64_t bytes = k->form == RFT__FORM_BYTES ? BYTES_STRIP : tiles8 ? TILE8_STRIP : 96 << 10;
         const int64_t strip = rft__min(l2 / 8, bytes) / (k->nr * w_size), tile = rft__min(l2 / 8, 84 << 10) / (k->mr * x_size);
         const int64_t most = rft__max(128, rft__min(strip, tile));
         const int64_t passes = rft__ceil_div(whole, most);

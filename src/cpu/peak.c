@@ -13,6 +13,7 @@ static const rft__peak peaks[] = {
     {"avx512", "dot_i8", RFT_I8, rft__peak_dot_i8_avx512},
     {"avx512bf16", "dot_bf16", RFT_BF16, rft__peak_dot_bf16_avx512bf16},
     {"amx", "tile_bf16", RFT_BF16, rft__peak_tile_bf16_amx},
+    {"amx", "tile_i8", RFT_I8, rft__peak_tile_i8_amx},
 #endif
 };
 

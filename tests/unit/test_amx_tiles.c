@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_amx_tiles.c - the stand-in of tile instructions says what they mean: known values everywhere, and where this machine has
- * tiles the same bits as the instruction, for values of all sizes.
+ * tiles the same bits as the instructions, for values of all sizes.
  */
 #include "amx_standin.h"
 
@@ -19,6 +19,12 @@ typedef struct tiles {
     uint16_t w[K / 2][COLUMNS][2];
     float sums[ROWS][COLUMNS];
 } tiles;
+
+typedef struct byte_tiles {
+    signed char x[ROWS][BYTES];
+    unsigned char w[BYTES / 4][COLUMNS][4];
+    int32_t sums[ROWS][COLUMNS];
+} byte_tiles;
 
 static uint16_t bf16(float v) {
     uint32_t bits;
@@ -46,6 +52,18 @@ static void stand_in(tiles *t, int rows, int pairs) {
     RFT_TILE_LOAD(4, t->x, BYTES);
     RFT_TILE_LOAD(6, t->w, BYTES);
     RFT_TILE_DOT_BF16(0, 4, 6);
+    RFT_TILE_STORE(0, t->sums, BYTES);
+    RFT_TILE_RELEASE();
+}
+
+static void stand_in_bytes(byte_tiles *t, int rows, int quads) {
+    unsigned char config[64];
+    make_config(config, rows, quads);
+    RFT_TILE_CONFIGURE(config);
+    RFT_TILE_LOAD(0, t->sums, BYTES);
+    RFT_TILE_LOAD(4, t->x, BYTES);
+    RFT_TILE_LOAD(6, t->w, BYTES);
+    RFT_TILE_DOT_I8(0, 4, 6);
     RFT_TILE_STORE(0, t->sums, BYTES);
     RFT_TILE_RELEASE();
 }
@@ -100,6 +118,22 @@ static void test_denormals(void **state) {
     assert_true(one_pair(-INFINITY, 0, 1, 0, 1) == -INFINITY);
 }
 
+/* Signed times unsigned bytes, at the ends of their ranges; other rows and columns stay. */
+static void test_bytes(void **state) {
+    (void)state;
+    byte_tiles t = {0};
+    int32_t want = 7;
+    for (int k = 0; k < BYTES; k++) {
+        t.x[3][k] = (signed char)(k % 2 == 0 ? -128 : k);
+        t.w[k / 4][5][k % 4] = (unsigned char)(k % 3 == 0 ? 255 : k);
+        want += t.x[3][k] * t.w[k / 4][5][k % 4];
+    }
+    t.sums[3][5] = 7;
+    stand_in_bytes(&t, ROWS, BYTES / 4);
+    assert_int_equal(t.sums[3][5], want);
+    assert_true(t.sums[3][4] == 0 && t.sums[4][5] == 0);
+}
+
 #if defined(__x86_64__)
 __attribute__((target("amx-tile,amx-bf16"))) static void hardware(tiles *t, int rows, int pairs) {
     unsigned char config[64];
@@ -110,6 +144,22 @@ __attribute__((target("amx-tile,amx-bf16"))) static void hardware(tiles *t, int 
                      "tileloadd (%2,%4,1), %%tmm4\n\t"
                      "tileloadd (%3,%4,1), %%tmm6\n\t"
                      "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\t"
+                     "tilestored %%tmm0, (%1,%4,1)\n\t"
+                     "tilerelease"
+                     :
+                     : "r"(config), "r"(t->sums), "r"(t->x), "r"(t->w), "r"(stride)
+                     : "memory");
+}
+
+__attribute__((target("amx-tile,amx-int8"))) static void hardware_bytes(byte_tiles *t, int rows, int quads) {
+    unsigned char config[64];
+    const int64_t stride = BYTES;
+    make_config(config, rows, quads);
+    __asm__ volatile("ldtilecfg (%0)\n\t"
+                     "tileloadd (%1,%4,1), %%tmm0\n\t"
+                     "tileloadd (%2,%4,1), %%tmm4\n\t"
+                     "tileloadd (%3,%4,1), %%tmm6\n\t"
+                     "tdpbsud %%tmm6, %%tmm4, %%tmm0\n\t"
                      "tilestored %%tmm0, (%1,%4,1)\n\t"
                      "tilerelease"
                      :
@@ -157,8 +207,32 @@ static void test_hardware(void **state) {
         assert_memory_equal(a.sums, b.sums, sizeof a.sums);
     }
 }
+
+static void test_hardware_bytes(void **state) {
+    (void)state;
+    uint64_t seed = 2;
+    if (!rft__isa_available("amx")) {
+        skip();
+    }
+    for (int i = 0; i < 4000; i++) {
+        byte_tiles a, b;
+        for (size_t at = 0; at < sizeof a; at++) {
+            ((unsigned char *)&a)[at] = (unsigned char)draw(&seed);
+        }
+        b = a;
+        const int rows = 1 + i % ROWS, quads = 1 + i / 16 % (BYTES / 4);
+        stand_in_bytes(&a, rows, quads);
+        hardware_bytes(&b, rows, quads);
+        assert_memory_equal(a.sums, b.sums, sizeof a.sums);
+    }
+}
 #else
 static void test_hardware(void **state) {
+    (void)state;
+    skip();
+}
+
+static void test_hardware_bytes(void **state) {
     (void)state;
     skip();
 }
@@ -169,7 +243,9 @@ int main(void) {
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_denormals),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_hardware),
+        cmocka_unit_test(test_hardware_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
