@@ -13,8 +13,8 @@
  * the order of the program keeps both apart, so one buffer serves.
  *   By the manuals, cycles of 32 rows x 32 columns: 4 products 64 a step, whatever k it has, loads of tiles 32; a sum stored 64,
  * scaled 128 (64 vectors of addition, conversion, multiplication, FMA on two ports; 160 of loads with those of a step). Sums
- * of 16 and 32 k so take 130, of 64 the same, of 128 160 to 170, of 256 270; vpdpbusd takes 220, 350, 610, 1120 and 2190. Never
- * timed yet; proved on machines without it by the stand-in of tests/unit/amx_standin.h.
+ * of 16 to 64 k so take 128, of 128 160, of 256 256; vpdpbusd takes 224, 352, 608, 1120 and 2144. Not timed yet.
+ *   Proved on machines without it by the stand-in of tests/unit/amx_standin.h.
  */
 #include "cpu/amx/shape_amx.h"
 #include "cpu/amx/tile_amx.h"

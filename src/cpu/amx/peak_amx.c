@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * peak_amx.c - the rates of TDPBF16PS and TDPBSUD on tiles in registers; called through cpu/peak.c. Not cpu/peak_body.h: tiles are
- * no values. Four sums, two X and two W as in gemm_amx.c: four products of 16 cycles hide the latency of one, 52. Operands differ
- * from element to element, as they do in use, since zeros and constants draw less power.
+ * peak_amx.c - the rates of TDPBF16PS and TDPBSUD on tiles in registers; called through cpu/peak.c. Not cpu/peak_body.h: tiles
+ * are no values. Four sums, two X and two W as in gemm_amx.c: four products of 16 cycles hide the latency of one, 52. Operands
+ * differ from element to element, as they do in use, since zeros and constants draw less power.
  */
 #include "cpu/amx/shape_amx.h"
 #include "cpu/amx/tile_amx.h"
