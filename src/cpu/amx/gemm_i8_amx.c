@@ -165,7 +165,7 @@ RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packin
 /* in_place: W is panels of codes of 8 bits, whose scales are widened here; else the panels of a strip. */
 RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,
                                int64_t x_stride, const char *w, size_t w_stride, rft__fetch next, waiting *s) {
-    float own[2][RFT__SUM8_PANELS][HEAD]; /* the last sum of a chunk is scaled in the next one */
+    _Alignas(RFT__TILE_BYTES) float own[2][RFT__SUM8_PANELS][HEAD]; /* the last sum of a chunk is scaled in the next one */
     for (int turn = 0; k > 0; k -= RFT__CHUNK, x += x_stride, turn = 1 - turn) {
         chunk c = {.k = rft__min(k, RFT__CHUNK), .x = x, .w_stride = w_stride};
         for (int p = 0; p < panels; p++) {
