@@ -4,7 +4,7 @@
 # No instruction of a newer CPU outside its folder: every object of a static library is disassembled.
 #   tools/check_isa_leak.sh LIBRARY.a
 # Objects outside src/cpu/<isa>/ (and src/cpu/ref/) hold the baseline of x86-64; avx2 has neither zmm, mask nor the
-# upper registers; avx512 has no BF16 instruction; none but amx has tile registers. An object is found in the tree by its file name, which is unique.
+# upper registers, and avx2vnni above it only the VEX form of vpdpbusd; avx512 has no BF16 instruction; none but amx has tile registers. An object is found in the tree by its file name, which is unique.
 
 set -euo pipefail
 
@@ -39,8 +39,10 @@ objdump -d --no-show-raw-insn "$ARCHIVE" | awk -v archive="$(basename "$ARCHIVE"
         if (/%[yz]mm/ || op ~ /^v[a-z]/ || /%k[0-7]/) leak("AVX instruction")
         else if (op ~ /^(andn|bextr|bls[irm]|bls(msk)|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|[lt]zcnt|popcnt|movbe|crc32)[lqwb]?$/) leak("BMI instruction")
     }
-    level == "avx2" && (/%zmm/ || /%k[0-7]/ || /%[xy]mm(1[6-9]|2[0-9]|3[01])/) { leak("AVX-512 instruction") }
-    (level == "avx2" || level == "avx512") && op ~ /^v(dpbf16ps|cvtne)/ { leak("AVX512-BF16 instruction") }
+    /\{vex\}/ && level != "avx2vnni" { leak("AVX-VNNI instruction") }
+    level ~ /^avx2/ && op ~ /^vpdp/ { leak("AVX-512 VNNI instruction") }
+    level ~ /^avx2/ && (/%zmm/ || /%k[0-7]/ || /%[xy]mm(1[6-9]|2[0-9]|3[01])/) { leak("AVX-512 instruction") }
+    (level ~ /^avx2/ || level == "avx512") && op ~ /^v(dpbf16ps|cvtne)/ { leak("AVX512-BF16 instruction") }
     level != "amx" && op ~ /^(ldtilecfg|sttilecfg|tile(load|store|zero|release)|tdp)/ { leak("AMX instruction") }
     END { if (!bad) printf "isa: %d objects of %s keep to their folder'"'"'s instructions\n", objects, archive; exit bad }
 ' <(levels) -

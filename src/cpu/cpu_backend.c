@@ -12,11 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static const rft__isa_ops none = {0};
+
 /* The best of each entry over the levels in use. */
-static rft__isa_ops merged_ops(int level) {
+static rft__isa_ops merged_ops(const rft__device *d) {
     rft__isa_ops ops = {0};
-    for (int l = 0; l <= level; l++) {
-        const rft__isa_ops *own = &rft__isa_at(l)->ops;
+    for (int l = 0; l <= d->level; l++) {
+        const rft__isa_ops *own = rft__device_uses(d, l) ? &rft__isa_at(l)->ops : &none;
         for (int t = 0; t <= RFT_BF16; t++) {
             ops.to_f32[t] = own->to_f32[t] != NULL ? own->to_f32[t] : ops.to_f32[t];
             ops.to_same[t] = own->to_same[t] != NULL ? own->to_same[t] : ops.to_same[t];
@@ -45,6 +47,7 @@ static double profile_peak(const rft_machine *m, const char *op) {
 static rft_status set_level(rft__device *d, const rft__device_options *o, rft_error *err) {
     if (o->as != NULL) {
         d->level = rft__isa_find(o->as->isa);
+        d->levels = UINT32_MAX;
         const double fma = profile_peak(o->as, "fma_f32"), dot = profile_peak(o->as, "dot_bf16");
         d->dot_rate = fma > 0.0 && dot > 0.0 ? dot / fma : 1.0;
         if (d->level < 0) {
@@ -57,6 +60,9 @@ static rft_status set_level(rft__device *d, const rft__device_options *o, rft_er
         const bool option = o->ctx->max_isa != NULL;
         RFT_FAIL(err, RFT_E_ARG, "%s = \"%s\" is none of this build's levels (%s)", option ? "options.max_isa" : "RFT_MAX_ISA",
                  option ? o->ctx->max_isa : rft__env_text("RFT_MAX_ISA"), rft__cpu_isa_built());
+    }
+    for (int l = 0; l < rft__isa_count(); l++) {
+        d->levels |= (uint32_t)rft__isa_runs(l) << l;
     }
     d->dot_rate = d->level >= rft__isa_find("avx512bf16") && rft__isa_find("avx512bf16") >= 0 ? rft__dot_rate_here() : 1.0;
     return RFT_OK;
@@ -85,7 +91,7 @@ static void cpu_close(rft__device *d) {
 
 static rft_status set_up(rft__device *d, const rft__device_options *o, rft_error *err) {
     RFT_TRY(set_level(d, o, err));
-    d->ops = merged_ops(d->level);
+    d->ops = merged_ops(d);
     if (o->as != NULL) {
         d->topology = topology_of(o->as);
         d->threads = (int)(o->as_threads != 0 ? o->as_threads : 1);
@@ -196,7 +202,7 @@ rft_status rft__cpu_kernel_get(uint32_t i, rft_kernel_info *info) {
     info->mr = k->mr;
     info->nr = k->nr;
     info->kr = k->kr;
-    info->available = level <= rft__isa_here();
+    info->available = rft__isa_runs(level);
     info->error_gamma = k->gamma;
     info->error_eta = k->eta_lane;
     return RFT_OK;

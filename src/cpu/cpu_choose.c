@@ -149,7 +149,7 @@ static bool same_kind(const rft__cpu_kernel *a, const rft__cpu_kernel *b) {
 static int best_level(const rft__device *d, const rft__cpu_kernel *k) {
     for (int level = d->level; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
-        for (int i = 0; i < isa->n_kernels; i++) {
+        for (int i = 0; i < isa->n_kernels && rft__device_uses(d, level); i++) {
             if (same_kind(isa->kernels + i, k)) {
                 return level;
             }
@@ -249,7 +249,7 @@ static candidate judge(const rft__device *d, const rft__problem *p, const rft__c
                : k->w == p->w.elem          ? RFT__W_PANELS
                                             : RFT__W_DECODE;
     refuse_types(p, &c);
-    if (c.reason[0] == '\0' && level > d->level) {
+    if (c.reason[0] == '\0' && !rft__device_uses(d, level)) {
         snprintf(c.reason, sizeof c.reason, "needs level %s; %s is in use", k->isa, rft__isa_at(d->level)->name);
     } else if (c.reason[0] == '\0' && !forced && level < best_level(d, k)) {
         snprintf(c.reason, sizeof c.reason, "level %s serves the same types faster", rft__isa_at(best_level(d, k))->name);

@@ -18,11 +18,14 @@ typedef struct rft__topology {
 struct rft__device {
     rft__allocator allocator;
     rft__pool *pool;      /* NULL in a device opened "as" another machine */
-    int threads, level;   /* level: index of the ISA in use; all levels below it serve as well */
+    int threads, level;   /* level: index of the ISA in use */
+    uint32_t levels;      /* a bit for each that the machine has; of a machine opened "as" all. Those up to `level` serve */
     rft__topology topology;
     rft__isa_ops ops;     /* best of each entry over the levels */
     double dot_rate;      /* vdpbf16ps kernels' rate over the f32 kernels', per multiplication */
 };
+
+static inline bool rft__device_uses(const rft__device *d, int level) { return level <= d->level && d->levels >> level & 1; }
 
 /* Of this machine, found once a process. */
 rft__topology rft__topology_here(void);

@@ -16,9 +16,9 @@ enum { RATE_K = 128, RATE_ROUNDS = 16, RATE_CALLS = 4 };
 /* The largest tile over that pair of panel types, the first of equals, or NULL. */
 static const rft__cpu_kernel *largest(rft_type x, rft_type w) {
     const rft__cpu_kernel *best = NULL;
-    for (int level = 0; level <= rft__isa_here(); level++) {
+    for (int level = 0; level < rft__isa_count(); level++) {
         const rft__isa *isa = rft__isa_at(level);
-        for (int i = 0; i < isa->n_kernels; i++) {
+        for (int i = 0; i < isa->n_kernels && rft__isa_runs(level); i++) {
             const rft__cpu_kernel *k = isa->kernels + i;
             if (k->form == RFT__FORM_PANELS && k->x == x && k->w == w && (best == NULL || k->mr * k->nr > best->mr * best->nr)) {
                 best = k;

@@ -40,6 +40,10 @@ static const char *missing_avx2(const features *f) {
     return (f->xcr0 & 0x6) == 0x6 ? NULL : "the system does not save ymm registers (XCR0)";
 }
 
+static const char *missing_avx2vnni(const features *f) {
+    return f->leaf7_1_eax & bit_AVXVNNI ? NULL : "the CPU lacks AVX-VNNI";
+}
+
 /* F, BW, DQ, VL and VNNI: Cascade Lake on. */
 static const char *missing_avx512(const features *f) {
     const uint32_t need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
@@ -60,12 +64,12 @@ typedef struct features {
 static features read_features(void) { return (features){0}; }
 #endif
 
-#define ISA(name, missing) extern const rft__isa rft__isa_##name;
+#define ISA(name, below, missing) extern const rft__isa rft__isa_##name;
 #include "cpu/isa.def"
 #undef ISA
 
 static const rft__isa *const levels[] = {
-#define ISA(name, missing) &rft__isa_##name,
+#define ISA(name, below, missing) &rft__isa_##name,
 #include "cpu/isa.def"
 #undef ISA
 };
@@ -83,57 +87,69 @@ int rft__isa_find(const char *name) {
     return -1;
 }
 
-static int here;
+static uint32_t here; /* a bit for each level that runs */
 static char here_missing[192]; /* what keeps the next level away, or empty */
 static pthread_once_t here_once = PTHREAD_ONCE_INIT;
 
-/* One level further, unless something is missing. */
-static void climb(const char *name, const char *missing) {
+static bool is_here(int level) { return here >> level & 1; }
+
+/* A level of which that is missing. What stands in here_missing at the end is of the first above all that run. */
+static void judge(int level, const char *missing) {
     if (missing == NULL) {
-        here++;
-    } else {
-        snprintf(here_missing, sizeof here_missing, "%s: %s", name, missing);
+        here |= 1u << level;
+        here_missing[0] = '\0';
+    } else if (here_missing[0] == '\0') {
+        snprintf(here_missing, sizeof here_missing, "%s: %s", levels[level]->name, missing);
     }
 }
 
-/* CPUID leaves a virtual machine each time, and every kernel query asks: so once a process. A level is looked for only where
- * all below it are there. */
-static void find_here(void) {
-    const features features_here = read_features();
-    const features *f = &features_here;
+static void find_among(const features *f) {
     (void)f;
-    here = -1;
-#define ISA(name, missing)                     \
-    if (here == rft__isa_find(#name) - 1) {    \
-        climb(#name, missing);                 \
+    here = 0;
+    here_missing[0] = '\0';
+#define ISA(name, below, missing)                                    \
+    if (#below[0] == '\0' || is_here(rft__isa_find(#below))) {       \
+        judge(rft__isa_find(#name), missing);                        \
     }
 #include "cpu/isa.def"
 #undef ISA
 }
 
-int rft__isa_here(void) {
-    pthread_once(&here_once, find_here);
-    return here;
+/* CPUID leaves a virtual machine each time, and every kernel query asks: so once a process. */
+static void find_here(void) {
+    const features f = read_features();
+    find_among(&f);
 }
+
+bool rft__isa_runs(int level) {
+    pthread_once(&here_once, find_here);
+    return is_here(level);
+}
+
+/* The highest that runs, of those up to `most`. */
+static int highest_to(int most) {
+    int level = most;
+    while (level > 0 && !rft__isa_runs(level)) {
+        level--;
+    }
+    return level;
+}
+
+int rft__isa_here(void) { return highest_to(rft__isa_count() - 1); }
 
 bool rft__isa_available(const char *name) {
     const int level = rft__isa_find(name);
-    return level >= 0 && level <= rft__isa_here();
+    return level >= 0 && rft__isa_runs(level);
 }
 
 int rft__isa_cap(const char *cap) {
     const char *name = cap != NULL ? cap : rft__env_text("RFT_MAX_ISA");
-    const int highest = rft__isa_here();
-    if (name == NULL) {
-        return highest;
-    }
-    const int level = rft__isa_find(name);
-    return level < highest ? level : highest;
+    return name == NULL ? rft__isa_here() : highest_to(rft__isa_find(name));
 }
 
 const char *rft__cpu_isa_built(void) {
     static const char with_comma[] = ""
-#define ISA(name, missing) "," #name
+#define ISA(name, below, missing) "," #name
 #include "cpu/isa.def"
 #undef ISA
         ;
@@ -147,12 +163,16 @@ const char *rft__cpu_isa_here(void) {
 
 const char *rft__cpu_isa_missing(void) {
     static const char *const capped[] = {
-#define ISA(name, missing) #name ": above RFT_MAX_ISA",
+#define ISA(name, below, missing) #name ": above RFT_MAX_ISA",
 #include "cpu/isa.def"
 #undef ISA
     };
     const int highest = rft__isa_here(), cap = rft__isa_cap(NULL);
-    return cap >= 0 && cap < highest ? capped[cap + 1] : here_missing;
+    int next = cap + 1;
+    while (next < highest && !rft__isa_runs(next)) {
+        next++;
+    }
+    return cap >= 0 && cap < highest ? capped[next] : here_missing;
 }
 
 void rft__cpu_name(char *buf, size_t cap) {

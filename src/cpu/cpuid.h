@@ -11,9 +11,10 @@
 int rft__isa_count(void);
 const rft__isa *rft__isa_at(int level); /* 0 is ref */
 int rft__isa_find(const char *name);    /* level, or -1 */
-int rft__isa_here(void);                /* highest level that this machine runs; levels below it run as well */
+bool rft__isa_runs(int level);          /* on this machine */
+int rft__isa_here(void);                /* the highest that runs; one below it may not, see isa.def */
 bool rft__isa_available(const char *name);
-/* The highest level allowed: this machine's, capped by cap (a name) or, when NULL, by RFT_MAX_ISA. -1: cap is no level's name. */
+/* The highest level that runs and is allowed by cap (a name) or, when NULL, by RFT_MAX_ISA. -1: cap is no level's name. */
 int rft__isa_cap(const char *cap);
 
 const char *rft__amx_missing(void); /* NULL: tiles run here, and this process may use them */

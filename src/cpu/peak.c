@@ -9,6 +9,7 @@ static const rft__peak peaks[] = {
 #if defined(__x86_64__)
     {"avx2", "fma_f32", RFT_F32, rft__peak_fma_f32_avx2},
     {"avx2", "madd_i8", RFT_I8, rft__peak_madd_i8_avx2},
+    {"avx2vnni", "dot_i8", RFT_I8, rft__peak_dot_i8_avx2vnni},
     {"avx512", "fma_f32", RFT_F32, rft__peak_fma_f32_avx512},
     {"avx512", "dot_i8", RFT_I8, rft__peak_dot_i8_avx512},
     {"avx512bf16", "dot_bf16", RFT_BF16, rft__peak_dot_bf16_avx512bf16},

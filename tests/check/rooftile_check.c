@@ -37,6 +37,15 @@ static void show_failure(const check_problem *p, const check_result *r) {
     }
 }
 
+static bool runs_here(const char *isa) {
+    bool runs = false;
+    for (uint32_t i = 0; i < rft_kernel_count() && !runs; i++) {
+        rft_kernel_info row = {.struct_size = sizeof row};
+        runs = rft_kernel_get(i, &row) == RFT_OK && row.available && strcmp(row.isa, isa) == 0;
+    }
+    return runs;
+}
+
 static bool find_levels(levels *l) {
     rft_build_info build = rft_build_info_init();
     if (rft_get_build_info(&build) != RFT_OK) {
@@ -45,7 +54,9 @@ static bool find_levels(levels *l) {
     snprintf(l->text, sizeof l->text, "%s", build.isa_built);
     char *rest = l->text, *name;
     while (l->count < MOST_LEVELS && (name = strsep(&rest, ",")) != NULL) {
-        l->name[l->count++] = name;
+        if (runs_here(name)) {
+            l->name[l->count++] = name;
+        }
         if (strcmp(name, build.isa_here) == 0) {
             return true;
         }

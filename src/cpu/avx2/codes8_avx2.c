@@ -27,19 +27,6 @@ RFT_INLINE ivec dot_quad(bool wide, ivec sum, ivec q, ivec x) {
     return (ivec){dot_half(wide, sum.a, q.a, x.a), dot_half(wide, sum.b, q.b, x.b)};
 }
 
-RFT_INLINE uint32_t words_largest(ivec v) {
-    const __m256i most = _mm256_max_epu32(v.a, v.b);
-    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
-    four = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
-    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(four, _mm_shuffle_epi32(four, 0xb1)));
-}
-
-RFT_INLINE void bytes_store(signed char *p, ivec v) {
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v.a, v.b), 0xd8);
-    const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1);
-    _mm_storeu_si128((__m128i *)(void *)p, _mm_packs_epi16(low, high));
-}
-
 #include "cpu/codes8_body.h"
 
 #include "cpu/avx2/pack_avx2.h"

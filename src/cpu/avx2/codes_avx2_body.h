@@ -98,6 +98,19 @@ RFT_INLINE __m256 table_half(table t, __m256i v) {
 
 RFT_INLINE vec table_value(table t, ivec v) { return (vec){table_half(t, v.a), table_half(t, v.b)}; }
 
+RFT_INLINE uint32_t words_largest(ivec v) {
+    const __m256i most = _mm256_max_epu32(v.a, v.b);
+    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    four = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+RFT_INLINE void bytes_store(signed char *p, ivec v) {
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v.a, v.b), 0xd8);
+    const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm_packs_epi16(low, high));
+}
+
 RFT_INLINE ivec bytes_look_up(const unsigned char *p, ivec v) {
     const __m256i t = _mm256_broadcastsi128_si256(codes_load16(p));
     return (ivec){_mm256_shuffle_epi8(t, v.a), _mm256_shuffle_epi8(t, v.b)};
