@@ -70,6 +70,10 @@ void bench_close(bench_job *job) {
 
 int bench_weights(const bench_job *job, int64_t n, int64_t k, const rft_weight_src *source, weight_set *set) {
     rft_linear_desc d = options_desc(job->o, n, k, 1, 1);
+    rft_work work = {.struct_size = sizeof work};
+    rft_error err = {0};
+    if (rft_work_of(&d, 1, &work, &err) != RFT_OK) /* refused before any data is made */
+        return cli_failed(&err, "work");
     cli_progress("n %lld k %lld: weights", (long long)n, (long long)k);
     return weight_set_make(set, job->ctx, &d.w, source, job->o->dynamic, job->o->seed);
 }

@@ -79,7 +79,7 @@ static int make_scales(weight_set *set, uint64_t seed) {
     rft_status status = count ? make_apart(&set->scale, set->ctx, d->scale, count, seed + 2, &err) : RFT_OK;
     if (status == RFT_OK && d->zero)
         status = make_apart(&set->zero, set->ctx, d->zero, count, seed + 3, &err);
-    if (status == RFT_OK && d->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER))
+    if (status == RFT_OK && scales_global(d->flags))
         status = make_apart(&set->global, set->ctx, RFT_F32, d->batch, seed + 4, &err);
     if (status == RFT_OK && count && d->flags & RFT_WEIGHT_G_IDX)
         status = make_index(set, seed + 5, &err);

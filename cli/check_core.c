@@ -241,7 +241,7 @@ static bool make_scales(attempt *a) {
     rft_weight_desc d = {.n = a->p->n, .k = a->p->k, .batch = a->p->batch};
     scales_describe(&a->scales, &d);
     int64_t count = scales_count(&d);
-    bool global = a->scales.flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER);
+    const bool global = scales_global(a->scales.flags);
     if (a->x_scales.count && !make_apart(a, AT_X_SCALE, RFT_F32, a->x_scales.count))
         return false;
     return count == 0 || (make_apart(a, AT_SCALE, a->scales.scale, count) && make_apart(a, AT_ZERO, a->scales.zero, count) &&

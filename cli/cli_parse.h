@@ -56,6 +56,7 @@ bool scales_apart(rft_type type);
 void scales_describe(const weight_scales *scales, rft_weight_desc *desc);
 /* The group of each of k: as many in each as without RFT_WEIGHT_G_IDX, in an order by the seed. */
 void scales_index(const weight_scales *scales, int64_t k, uint64_t seed, int32_t *to);
+bool scales_global(uint32_t weight_flags);         /* there is a number of all */
 int64_t scales_count(const rft_weight_desc *desc); /* of a matrix with its batch; 0 where none lie apart */
 /* "nt": X as stored row by row, W as torch.nn.Linear stores it, W[n][k]. */
 bool parse_layout(const char *text, rft_order *x, rft_order *w, char why[CLI_WHY]);

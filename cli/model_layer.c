@@ -67,7 +67,7 @@ static bool size_parts(const rft_layer *layer, const run_options *o, part_sizes 
         count = scales_count(&d);
         good = cli_bytes(s->scale, count, &out->scale) && (!s->zero || cli_bytes(s->zero, count, &out->zero));
     }
-    out->global = s->flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER) ? sizeof(float) : 0;
+    out->global = scales_global(s->flags) ? sizeof(float) : 0;
     out->index = s->flags & RFT_WEIGHT_G_IDX ? (size_t)layer->k * sizeof(int32_t) : 0;
     return good;
 }

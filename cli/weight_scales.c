@@ -126,6 +126,8 @@ static int64_t groups_of(int64_t extent, int64_t group) {
     return group && group < extent ? extent / group + (extent % group != 0) : extent > 0;
 }
 
+bool scales_global(uint32_t weight_flags) { return weight_flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER); }
+
 int64_t scales_count(const rft_weight_desc *d) {
     return d->scale ? d->batch * groups_of(d->n, d->group_n) * groups_of(d->k, d->group_k) : 0;
 }

@@ -81,6 +81,8 @@ test_usage() {
     complains 'group_k = 12'
     run 3 bench -m 1 -n 0 -k 4611686018427387904 --w i4:act
     complains 'k = 4611686018427387904 is above 2\^31 - 1'
+    run 3 bench -m 1 -n 1 -k 2147483648 --w i4:act # before 9 GB of data are made
+    complains 'work: desc.w.k = 2147483648 is above 2\^31 - 1'
     run 2 bench -n 16 -k 16 --layout nx
     complains "--layout: 'nx'"
     run 2 bench -n 16 -k 16 --epi bias:frob
