@@ -5,15 +5,17 @@
 #   make check    everything a change must pass, in build/check/
 #   make demo     from a real model file to the table of its linear layers
 #   make bench    the speed tables of bench/shapes/
+#   make install  into PREFIX (/usr/local), below DESTDIR where that is given
 #   make clean    remove build/
 
 BUILD ?= build
 CMAKE_FLAGS ?=
+PREFIX ?= /usr/local
 
 # tools/setup.sh puts a newer cmake there where the system's is too old.
 export PATH := $(CURDIR)/build/tools/cmake/cmake/data/bin:$(PATH)
 
-.PHONY: all setup configure check demo bench clean
+.PHONY: all setup configure check demo bench install clean
 
 all: configure
 	@cmake --build $(BUILD)
@@ -35,6 +37,9 @@ demo: setup
 
 bench: all
 	@for shapes in bench/shapes/*.txt; do $(BUILD)/rooftile bench --shapes "$$shapes" || exit 1; done
+
+install: all
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 clean:
 	@rm -rf $(BUILD) build

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installation: libraries, headers, tool, man pages, rooftile.pc and the files of find_package(rooftile).
+# Installation: libraries, headers, tool, man pages, completions, the files of pkg-config and of find_package(rooftile); and by
+# `cpack -G DEB` a Debian package of all that.
 
 include(CMakePackageConfigHelpers)
 
@@ -19,6 +20,22 @@ install(EXPORT rooftileTargets NAMESPACE rooftile:: DESTINATION "${config_dir}")
 if(TARGET rooftile_tool)
     install(TARGETS rooftile_tool)
 endif()
+
+# The tool is asked for its options, which a build for another machine cannot do.
+if(TARGET rooftile_tool AND NOT CMAKE_CROSSCOMPILING AND NOT sanitizers)
+    set(completions "${PROJECT_BINARY_DIR}/completions")
+    set(completion_files "${completions}/rooftile.bash" "${completions}/_rooftile" "${completions}/rooftile.fish")
+    add_custom_command(OUTPUT ${completion_files}
+        COMMAND "${PROJECT_SOURCE_DIR}/tools/make_completions.sh" $<TARGET_FILE:rooftile_tool> "${completions}"
+        DEPENDS rooftile_tool "${PROJECT_SOURCE_DIR}/tools/make_completions.sh"
+        COMMENT "Making the shell completions"
+        VERBATIM)
+    add_custom_target(rooftile_completions ALL DEPENDS ${completion_files})
+    install(FILES "${completions}/rooftile.bash" RENAME rooftile
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+    install(FILES "${completions}/_rooftile" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+    install(FILES "${completions}/rooftile.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
 install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 foreach(section IN ITEMS 1 3 7)
     file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/*.${section}")
@@ -28,11 +45,39 @@ endforeach()
 configure_package_config_file(cmake/rooftileConfig.cmake.in "${PROJECT_BINARY_DIR}/rooftileConfig.cmake"
     INSTALL_DESTINATION "${config_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/rooftileConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+# Not Requires.private: pkg-config --static would add all that a static hwloc needs, which few systems have for linking.
+list(JOIN JANSSON_LDFLAGS " " pc_private)
 if(HWLOC_FOUND)
-    set(pc_hwloc " hwloc")
+    list(JOIN HWLOC_LDFLAGS " " pc_hwloc)
+    string(APPEND pc_private " ${pc_hwloc}")
 endif()
 file(RELATIVE_PATH pc_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /prefix) # so that the installed tree may move
+set(pc_files "${PROJECT_BINARY_DIR}/rooftile.pc")
 configure_file(cmake/rooftile.pc.in "${PROJECT_BINARY_DIR}/rooftile.pc" @ONLY)
+if(TARGET rooftile_model_shared)
+    list(APPEND pc_files "${PROJECT_BINARY_DIR}/rooftile_model.pc")
+    configure_file(cmake/rooftile_model.pc.in "${PROJECT_BINARY_DIR}/rooftile_model.pc" @ONLY)
+endif()
 install(FILES "${PROJECT_BINARY_DIR}/rooftileConfig.cmake" "${PROJECT_BINARY_DIR}/rooftileConfigVersion.cmake"
     DESTINATION "${config_dir}")
-install(FILES "${PROJECT_BINARY_DIR}/rooftile.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES ${pc_files} DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+if(PROJECT_IS_TOP_LEVEL)
+    set(CPACK_GENERATOR DEB)
+    set(CPACK_PACKAGE_NAME rooftile)
+    set(CPACK_PACKAGE_CONTACT "the authors of rooftile <rooftile@localhost>")
+    set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+    set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+    set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+    set(CPACK_STRIP_FILES ON)
+    set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+    set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+    set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libjansson4")
+    if(HWLOC_FOUND)
+        string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libhwloc15")
+    endif()
+    set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libjansson-dev, libhwloc-dev") # to link the static libraries
+    file(WRITE "${PROJECT_BINARY_DIR}/deb/triggers" "activate-noawait ldconfig\n")
+    set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/deb/triggers")
+    include(CPack)
+endif()

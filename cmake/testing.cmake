@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ctest labels: unit (static library, hidden internals), api (shared library, public headers), check (every
-# kernel row against the reference), cli, fuzz; tests called test_thread* carry tsan as well; nvrtc are those that only compile
-# kernels, for minutes, whatever compiled the library. gpu (static library, public
+# kernel row against the reference), cli, package (what is installed), fuzz; tests called test_thread* carry tsan as well;
+# nvrtc are those that only compile kernels, for minutes, whatever compiled the library. gpu (static library, public
 # headers) are the tests of the API on a GPU; they skip with a reason where there is none, and share one GPU one by one.
 
 # rft_add_test(SOURCE LABEL LIBRARIES...): one cmocka program.
@@ -171,6 +171,17 @@ function(rft_add_cli_tests)
     endforeach()
 endfunction()
 
+# What users meet after installing; a sanitizer's library would need its run time in their programs.
+function(rft_add_package_tests)
+    if(RFT_SANITIZE OR NOT TARGET rooftile_tool)
+        return()
+    endif()
+    add_test(NAME package.test_package
+        COMMAND bash "${PROJECT_SOURCE_DIR}/tests/package/test_package.sh" "${PROJECT_BINARY_DIR}")
+    set_tests_properties(package.test_package PROPERTIES LABELS package TIMEOUT 300
+        ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
+endfunction()
+
 # The seed corpus in the tree is read only; new inputs and crashes stay in the build folder.
 function(rft_add_fuzz_targets)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c")
@@ -210,6 +221,7 @@ if(RFT_TESTS)
     rft_add_amx_tests()
     rft_add_avx2vnni_tests()
     rft_add_cli_tests()
+    rft_add_package_tests()
 endif()
 if(RFT_FUZZ)
     rft_add_fuzz_targets()
