@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ctest labels: unit (static library, hidden internals), api (shared library, public headers), check (every
-# kernel row against the reference), cli, package (what is installed), fuzz; tests called test_thread* carry tsan as well;
+# kernel row against the reference), cli, package (what is installed), python, fuzz; tests called test_thread* carry tsan as well;
 # nvrtc are those that only compile kernels, for minutes, whatever compiled the library. gpu (static library, public
 # headers) are the tests of the API on a GPU; they skip with a reason where there is none, and share one GPU one by one.
 
@@ -182,6 +182,23 @@ function(rft_add_package_tests)
         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
 endfunction()
 
+# The package of bindings/python on the library that was built; it skips, with the reason, what needs a package that is not here.
+function(rft_add_python_tests)
+    find_program(RFT_PYTHON python3)
+    if(NOT RFT_PYTHON OR RFT_SANITIZE)
+        return()
+    endif()
+    set(package "${PROJECT_SOURCE_DIR}/bindings/python")
+    foreach(name IN ITEMS test_abi test_linear test_wheel)
+        add_test(NAME python.${name} COMMAND "${RFT_PYTHON}" -B -m unittest discover -v -s "${package}/tests" -p ${name}.py)
+    endforeach()
+    add_test(NAME python.numpy_layer COMMAND "${RFT_PYTHON}" -B "${PROJECT_SOURCE_DIR}/examples/numpy_layer.py")
+    set_tests_properties(python.test_abi python.test_linear python.test_wheel python.numpy_layer PROPERTIES
+        LABELS python TIMEOUT 120 SKIP_RETURN_CODE 77
+        ENVIRONMENT "RFT_LIBRARY=$<TARGET_FILE:rooftile_shared>;CC=${CMAKE_C_COMPILER}"
+        ENVIRONMENT_MODIFICATION "PYTHONPATH=path_list_append:${package}")
+endfunction()
+
 # The seed corpus in the tree is read only; new inputs and crashes stay in the build folder.
 function(rft_add_fuzz_targets)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c")
@@ -222,6 +239,7 @@ if(RFT_TESTS)
     rft_add_avx2vnni_tests()
     rft_add_cli_tests()
     rft_add_package_tests()
+    rft_add_python_tests()
 endif()
 if(RFT_FUZZ)
     rft_add_fuzz_targets()
