@@ -81,7 +81,7 @@ def rows(t, what, columns):
     """The leading dimension of [m][columns]; the last index must be contiguous."""
     if len(t.shape) != 2 or t.shape[1] != columns:
         raise ValueError(f"{what} has the shape {t.shape}, and (m, {columns}) is needed")
-    if t.shape[1] > 1 and t.strides[1] != 1:
+    if t.shape[0] > 0 and t.shape[1] > 1 and t.strides[1] != 1:  # numpy's strides of nothing are 0
         raise ValueError(f"{what} has strides {t.strides}; its last index must be contiguous")
     if t.shape[0] > 1 and t.strides[0] < max(columns, 1):
         raise ValueError(f"{what} has strides {t.strides}: its rows overlap or run backwards")

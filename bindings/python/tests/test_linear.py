@@ -51,6 +51,11 @@ class Products(unittest.TestCase):
             self.close(wide_y[:m, :40], np.maximum(wide_x[:m, :72] @ w.T + bias, 0) + 2 * residual[:m])
         self.assertTrue((wide_y[:, 40:] == 7).all())
 
+    def test_no_rows(self):
+        empty = self.ctx.plan(self.ctx.weight(random(16, 32)), 4, m_min=0).run(random(0, 32), np.empty((0, 16), np.float32))
+        self.assertEqual(empty.shape, (0, 16))
+        self.assertEqual(self.ctx.weight(np.empty((0, 4), np.float32)).n, 0)
+
     def test_dlpack(self):
         w, x, y = random(16, 32), random(3, 32), np.zeros((3, 16), np.float32)
         self.ctx.plan(self.ctx.weight(Foreign(w)), 3).run(Foreign(x), Foreign(y))
