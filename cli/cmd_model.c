@@ -175,7 +175,8 @@ static const char doc[] =
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {
-    static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0, "decode:B (default decode:1) or prefill:BxT", 0},
+    static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0,
+                                                "decode:B (default decode:1), prefill:BxT or verify:BxK", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};

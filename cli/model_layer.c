@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+static bool maps_data(const rft_model *model, int64_t index) {
+    rft_tensor tensor = rft_tensor_init();
+    return rft_model_get_tensor(model, index, &tensor, NULL) == RFT_OK && tensor.data;
+}
+
 /* Whether W runs as it is stored: floats, and on the CPU what it packs in low-bit form; others are decoded to bf16. */
 static bool runs_as_stored(const run_options *base, const rft_model *model, const rft_layer *layer, rft_weight_desc *w) {
     rft_linear_desc d = rft_linear_desc_init();
@@ -17,6 +22,12 @@ static bool runs_as_stored(const run_options *base, const rft_model *model, cons
     d.w.k = layer->k;
     if (layer->tensor >= 0 && rft_model_describe_weight(model, layer->tensor, &d.w, NULL) != RFT_OK)
         return false;
+    if (d.w.batch > 1 && !maps_data(model, layer->tensor))
+        return false;
+    d.w.n = layer->n; /* of a stack the first W; of an [in, out] tensor the rows run along n */
+    d.w.k = layer->k;
+    d.w.batch = 1;
+    d.w.order = layer->order;
     *w = d.w;
     bool on_cpu = strncmp(base->device, "cpu", 3) == 0;
     return (on_cpu || !cli_low_bit(w->elem)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
@@ -38,6 +49,8 @@ run_options model_layer_options(const run_options *base, bool x_given, const rft
     rft_weight_desc w;
     *decoded = !runs_as_stored(base, model, layer, &w);
     o.w = *decoded ? RFT_BF16 : w.elem;
+    o.w_order = layer->order;
+    o.layout[1] = layer->order == RFT_MN_CONTIGUOUS ? 'n' : 't';
     o.w_scales = *decoded ? (weight_scales){0} : (weight_scales){w.scale, w.zero, w.group_n, w.group_k, w.flags};
     if (!x_given)
         o.x = cli_low_bit(o.w) ? RFT_F32 : o.w;
@@ -109,7 +122,8 @@ int model_layer_load(const rft_model *model, const rft_layer *layer, const run_o
         return CLI_LIBRARY;
     }
     cli_progress("%s: %s %s", layer->name, decoded ? "decoding" : "reading", rft_type_name(layer->type));
-    rft_status status = decoded ? rft_model_decode(model, layer->tensor, 0, layer->n, o->w, out->memory, 0, &err)
+    int64_t stored_rows = layer->order == RFT_MN_CONTIGUOUS ? layer->k : layer->n;
+    rft_status status = decoded ? rft_model_decode(model, layer->tensor, 0, stored_rows, o->w, out->memory, 0, &err)
                                 : read_parts(model, layer, &size, out, &err);
     if (status != RFT_OK)
         return cli_failed(&err, tensor.name);

@@ -21,12 +21,12 @@ static totals sum_up(const model_report *r) {
     totals t = {.bounded = true, .timed = r->measured};
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
-        double count = (double)row->layer.count;
+        double count = (double)row->layer.count, runs = row->layer.runs;
         t.run_bytes += count * row->run_bytes;
         t.packed += count * (double)row->packed;
         t.weights += count * (double)row->layer.n * (double)row->layer.k;
-        t.bound_us += count * row->bench.bound_us;
-        t.us += count * row->bench.us;
+        t.bound_us += runs * row->bench.bound_us;
+        t.us += runs * row->bench.us;
         t.bounded = t.bounded && row->bench.bound_us > 0;
         t.timed = t.timed && row->bench.us > 0;
     }
@@ -46,6 +46,10 @@ static void text_head(const model_report *r) {
     printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
            (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
            (long long)i->vocab, i->tied ? " (tied)" : "");
+    if (i->experts > 0) {
+        format_si(parameters, (double)i->active_parameters, " parameters");
+        printf("%lld experts, %lld for a token: it meets %s\n", (long long)i->experts, (long long)i->experts_used, parameters);
+    }
     printf("phase %s%s%s · ", text_bold(), r->phase, text_plain());
     if (strncmp(r->device, "cpu", 3) == 0)
         printf("%d thread%s\n\n", r->threads, r->threads == 1 ? "" : "s");
@@ -63,7 +67,7 @@ static void text_layers(const model_report *r) {
         const model_row *row = &r->rows[i];
         cell *c = cells + i * N;
         snprintf(c[0], CELL, "%s", row->layer.name);
-        snprintf(c[1], CELL, "%lld", (long long)row->layer.count);
+        snprintf(c[1], CELL, row->layer.experts ? "%.4g of %lld" : "%.0f", row->layer.runs, (long long)row->layer.count);
         snprintf(c[2], CELL, "%lld", (long long)row->layer.m);
         snprintf(c[3], CELL, "%lld", (long long)row->layer.n);
         snprintf(c[4], CELL, "%lld", (long long)row->layer.k);
@@ -129,6 +133,13 @@ static void text_totals(const model_report *r) {
     format_si(stored, (double)r->cost.weight_bytes, "B");
     format_si(run, t.run_bytes, "B");
     printf("  %s a token · weights %s stored, %s as run\n", flops, stored, run);
+    if (r->info.experts > 0) {
+        cell least, most;
+        format_si(stored, r->cost.read_bytes, "B");
+        format_si(least, r->cost.read_bytes_min, "B");
+        format_si(most, r->cost.read_bytes_max, "B");
+        printf("  routing   %s of them read as expected, %s to %s\n", stored, least, most);
+    }
     format_si(packed, t.packed, "B");
     if (t.weights > 0)
         printf("  packed    %s in memory, %.3f bytes a weight\n", packed, t.packed / t.weights);
@@ -145,6 +156,13 @@ static void text_notes(const model_report *r) {
     bool decoded = false;
     for (int64_t i = 0; i < r->n; i++)
         decoded = decoded || r->rows[i].decoded;
+    for (int64_t i = 0; i < r->n; i++) {
+        const rft_layer *layer = &r->rows[i].layer;
+        const char *stored = layer->order == RFT_MN_CONTIGUOUS ? "stored [in, out]" : "";
+        if (layer->parts[0] || stored[0])
+            printf("%s%s: %s%s%s%s%s\n", text_dim(), layer->name, layer->parts[0] ? "joins " : "", layer->parts,
+                   layer->parts[0] && stored[0] ? ", " : "", stored, text_plain());
+    }
     if (decoded)
         printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n",
                text_dim(), text_plain());
@@ -161,6 +179,14 @@ void model_text(const model_report *r) {
     text_notes(r);
 }
 
+static void add_routing(json_t *object, const rft_layer *layer) {
+    json_t *more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "parts", layer->parts, "experts", (json_int_t)layer->experts,
+                             "experts_used", (json_int_t)layer->experts_used, "runs", layer->runs, "runs_min", layer->runs_min,
+                             "runs_max", layer->runs_max);
+    json_object_update(object, more);
+    json_decref(more);
+}
+
 void model_json(const model_report *r) {
     totals t = sum_up(r);
     for (int64_t i = 0; i < r->n; i++) {
@@ -172,6 +198,7 @@ void model_json(const model_report *r) {
                       (json_int_t)r->rows[i].packed);
         json_object_update(object, layer);
         json_decref(layer);
+        add_routing(object, &r->rows[i].layer);
         json_print(object);
     }
     json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f}", "totals", json_text(r->file), "architecture",
@@ -182,6 +209,11 @@ void model_json(const model_report *r) {
                              t.weights > 0 ? t.packed / t.weights : 0, "bound_us",
                              t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(),
                              "tokens_per_s", t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null());
+    json_object_update(object, rest);
+    json_decref(rest);
+    rest = json_pack("{s:I, s:I, s:f, s:f, s:f}", "parameters", (json_int_t)r->info.parameters, "active_parameters",
+                     (json_int_t)r->info.active_parameters, "read_bytes", r->cost.read_bytes, "read_bytes_min",
+                     r->cost.read_bytes_min, "read_bytes_max", r->cost.read_bytes_max);
     json_object_update(object, rest);
     json_decref(rest);
     json_print(object);

@@ -11,6 +11,7 @@
  *                    ├ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
  *                    └ rft_model_read_weight(model, tensor, …)      all of it as rft_weight_pack takes it, low-bit as stored
  *
+ * Mixtures. A row of experts counts each W; `runs` says how many of them a phase reads.
  * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
  *           stays within a small multiple of the header. A file must not change while it is open (it is mapped).
  * Errors, threads, memory and struct_size: as in rooftile.h.
@@ -37,7 +38,8 @@ typedef enum rft_model_format {
 
 typedef enum rft_phase_kind {
     RFT_PHASE_DECODE = 1, /* one new token for each of `batch` sequences */
-    RFT_PHASE_PREFILL = 2 /* `tokens` new tokens for each of `batch` sequences; logits for the last one of each */
+    RFT_PHASE_PREFILL = 2, /* `tokens` new tokens for each of `batch` sequences; logits for the last one of each */
+    RFT_PHASE_VERIFY = 3 /* as prefill, with logits for every token: speculated tokens, or texts that are scored */
 } rft_phase_kind;
 
 typedef struct rft_phase {
@@ -57,6 +59,8 @@ typedef struct rft_model_info {
     int64_t n_tensors;        /* 0 for config.json */
     int64_t parameters;       /* of the whole model, a tied embedding once */
     uint64_t file_bytes;      /* of a checkpoint: of its safetensors files */
+    int64_t experts, experts_used; /* 0: no mixture of experts */
+    int64_t active_parameters; /* `parameters` without the experts that a token does not meet */
 } rft_model_info;
 
 typedef struct rft_tensor {
@@ -76,9 +80,10 @@ typedef struct rft_tensor {
 typedef struct rft_layer {
     uint32_t struct_size;
     rft_type type;          /* of W, as stored */
-    const char *name;       /* attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head */
-    int64_t count;          /* layers of the model with this name, shape, type and epilogue */
-    int64_t m, n, k;        /* m: rows of X in the phase asked for */
+    const char *name;       /* attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head; attn_qkv, ffn_gate_up: joined;
+                             * attn_q_a attn_q_b attn_kv_a attn_kv_b: of latent attention; router expert_* shared_*; pooler */
+    int64_t count;          /* layers of the model with this name, shape, type and epilogue; of experts each W of each block */
+    int64_t m, n, k;        /* m: rows of X in the phase asked for; of experts those of one that runs, as expected, rounded up */
     uint64_t weight_bytes;  /* exact storage of one W */
     const char *epilogue;   /* what follows the product, in the order of `epi`: "none", "bias", "add", "silu,mul", "bias,add" */
     uint32_t n_epi;
@@ -86,6 +91,13 @@ typedef struct rft_layer {
     int64_t tensor;         /* index of the first such W, or -1 (config.json) */
     int64_t bias_tensor;    /* index of its bias vector, or -1 */
     const char *scheme;     /* as in rft_tensor */
+    rft_order order;        /* of the stored W: RFT_K_CONTIGUOUS is [out, in], RFT_MN_CONTIGUOUS [in, out] */
+    const char *parts;      /* what W joins, in the order of its columns: "q+k+v", "gate+up", ...; "" for one product */
+    int64_t experts, experts_used; /* W of a block, of which each token takes so many; 0: not routed */
+    double runs;            /* how many of the `count` are read in the phase: of experts the expected number where all are as
+                             * likely, E (1 - (1 - used / E)^tokens) a block */
+    double runs_min, runs_max; /* all tokens take the same experts; no two, as far as there are experts */
+    double flops;           /* of all of them together */
 } rft_layer;
 
 /* Where the parts of a weight go: rft_weight_src that can be written, each NULL where the description lacks it. */
@@ -101,8 +113,9 @@ typedef struct rft_model_cost { /* of the linear layers of one phase */
     int64_t tokens;             /* new tokens: batch * tokens */
     double flops;               /* 2 m n k, summed */
     double flops_per_token;
-    uint64_t weight_bytes;      /* read once each, exact storage; equal in all phases */
+    uint64_t weight_bytes;      /* of all W, exact storage; equal in all phases */
     int64_t linear_parameters;  /* n k, summed; a tied lm_head counts here */
+    double read_bytes, read_bytes_min, read_bytes_max; /* of the W that the phase reads, once each: see rft_layer.runs */
 } rft_model_cost;
 
 /* ---- writing ---- */
@@ -170,10 +183,10 @@ RFT_API rft_status rft_model_get_info(const rft_model *model, rft_model_info *in
 RFT_API rft_status rft_model_get_tensor(const rft_model *model, int64_t index, rft_tensor *tensor, rft_error *err); /* [any] */
 RFT_API int64_t rft_model_find_tensor(const rft_model *model, const char *name); /* -1: none */   /* [any] */
 
-/* Reads "decode:B" (m = B) or "prefill:BxT" (m = B*T, lm_head m = B). */
+/* Reads "decode:B" (m = B), "prefill:BxT" (m = B*T, lm_head m = B) or "verify:BxK" (m = B*K, lm_head too). */
 RFT_API rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err);             /* [any] */
 
-/* Rows come in the order of execution: attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head, and where
+/* Rows come in the order of execution, such as attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head, and where
  * the blocks differ in type or shape, one row for each kind, first block first. ffn_gate comes after ffn_up because its
  * epilogue silu(gate) * up needs it. */
 RFT_API int64_t rft_model_layer_count(const rft_model *model); /* rows, 0 for NULL */             /* [any] */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hparams.c - the supported families and the rules that their sizes obey. See hparams.h.
- *
- * All share one block: attention with separate q, k, v and output, then silu(gate) * up and down.
+ * hparams.c - the rules that sizes obey, and what follows from them. See hparams.h.
  */
 #include "hparams.h"
 
@@ -10,28 +8,10 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <string.h>
 
-static const rft__arch archs[] = {
-    {"llama", false, false, false, "llama", true},    {"mistral", false, false, false, "llama", true},
-    {"qwen2", true, false, false, "qwen2", false},    {"qwen3", false, true, false, "qwen3", false},
-    {"smollm3", false, false, true, "smollm3", true},
-};
-
-rft_status rft__arch_find(const char *name, const rft__arch **out, rft_error *err) {
-    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
-        if (strcmp(archs[i].name, name) == 0) {
-            *out = &archs[i];
-            return RFT_OK;
-        }
-    }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED,
-             "architecture '%.60s' is not supported; supported are llama, mistral, qwen2, qwen3 and smollm3", name);
-}
-
-static rft_status check_range(const char *what, int64_t value, int64_t max, rft_error *err) {
-    if (value < 1 || value > max) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in 1..%" PRId64, what, value, max);
+static rft_status check_range(const char *what, int64_t value, int64_t min, int64_t max, rft_error *err) {
+    if (value < min || value > max) {
+        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in %" PRId64 "..%" PRId64, what, value, min, max);
     }
     return RFT_OK;
 }
@@ -44,36 +24,117 @@ static rft_status check_divides(const char *what, int64_t value, const char *by,
 }
 
 static rft_status check_heads(rft__hparams *h, rft_error *err) {
-    RFT_TRY(check_range("heads", h->heads, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("heads", h->heads, 1, RFT_MAX_SIZE, err));
     h->kv_heads = h->kv_heads ? h->kv_heads : h->heads;
-    RFT_TRY(check_range("kv heads", h->kv_heads, h->heads, err));
+    RFT_TRY(check_range("kv heads", h->kv_heads, 1, h->heads, err));
     RFT_TRY(check_divides("heads", h->heads, "kv heads", h->kv_heads, err));
+    if (h->arch->mla) {
+        const int64_t cap = RFT_MAX_SIZE / h->heads / 2;
+        RFT_TRY(check_range("q_lora_rank", h->q_rank, 0, RFT_MAX_SIZE, err));
+        RFT_TRY(check_range("kv_lora_rank", h->kv_rank, 1, RFT_MAX_SIZE / 2, err));
+        RFT_TRY(check_range("head size without rotation", h->nope, 1, cap, err));
+        RFT_TRY(check_range("rotary head size", h->rope, 1, cap, err));
+        RFT_TRY(check_range("head size of values", h->v_dim, 1, cap, err));
+        h->head_dim = h->nope + h->rope;
+    }
     if (h->head_dim == 0) {
         RFT_TRY(check_divides("hidden size", h->hidden, "heads", h->heads, err));
         h->head_dim = h->hidden / h->heads;
     }
-    return check_range("head size", h->head_dim, RFT_MAX_SIZE / h->heads, err);
+    return check_range("head size", h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
+}
+
+static rft_status check_experts(rft__hparams *h, rft_error *err) {
+    if (!h->arch->moe) {
+        if (h->experts > 0) {
+            RFT_FAIL(err, RFT_E_UNSUPPORTED, "experts = %" PRId64 ": mixture-of-experts layers are not supported in %s",
+                     h->experts, h->arch->name);
+        }
+        return RFT_OK;
+    }
+    h->expert_ffn = h->expert_ffn ? h->expert_ffn : h->ffn;
+    RFT_TRY(check_range("experts", h->experts, 1, RFT_MAX_EXPERTS, err));
+    RFT_TRY(check_range("experts of a token", h->used, 1, h->experts, err));
+    RFT_TRY(check_range("ffn size of an expert", h->expert_ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("dense blocks", h->dense_first, 0, h->layers, err));
+    RFT_TRY(check_range("shared experts", h->shared, 0, RFT_MAX_EXPERTS, err));
+    h->shared_ffn = h->shared ? h->shared * h->expert_ffn : h->shared_ffn;
+    RFT_TRY(check_range("ffn size of the shared experts", h->shared_ffn, 0, RFT_MAX_SIZE, err));
+    if (h->sparse_step > 1) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "decoder_sparse_step or moe_layer_freq = %" PRId64 ": only 1 is supported",
+                 h->sparse_step);
+    }
+    return RFT_OK;
 }
 
 rft_status rft__hparams_check(rft__hparams *h, rft_error *err) {
-    RFT_TRY(check_range("layers", h->layers, RFT_MAX_LAYERS, err));
-    RFT_TRY(check_range("hidden size", h->hidden, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("ffn size", h->ffn, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("vocabulary", h->vocab, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("layers", h->layers, 1, RFT_MAX_LAYERS, err));
+    RFT_TRY(check_range("hidden size", h->hidden, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("ffn size", h->ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("vocabulary", h->vocab, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("token types", h->types, 0, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("context", h->context, 0, h->arch->positions ? RFT_MAX_SIZE : INT64_MAX, err));
+    RFT_TRY(check_experts(h, err));
     return check_heads(h, err);
 }
 
-static int64_t block_parameters(const rft__hparams *h) {
+int64_t rft__extent_of(const rft__hparams *h, rft__extent extent) {
     const int64_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
-    int64_t count = h->hidden * (2 * q + 2 * kv + 3 * h->ffn) + 2 * h->hidden;
-    count += h->arch->qk_norm ? 2 * h->head_dim : 0;
-    count += h->qkv_bias ? q + 2 * kv : 0;
-    count += h->output_bias ? h->hidden : 0;
-    count += h->mlp_bias ? 2 * h->ffn + h->hidden : 0;
-    return count;
+    const int64_t sizes[] = {
+        [RFT_EXT_HIDDEN] = h->hidden,
+        [RFT_EXT_Q] = q,
+        [RFT_EXT_KV] = kv,
+        [RFT_EXT_QKV] = q + 2 * kv,
+        [RFT_EXT_FFN] = h->ffn,
+        [RFT_EXT_FFN_PAIR] = 2 * h->ffn,
+        [RFT_EXT_VOCAB] = h->vocab,
+        [RFT_EXT_EXPERTS] = h->experts,
+        [RFT_EXT_EXPERT_FFN] = h->expert_ffn,
+        [RFT_EXT_EXPERT_PAIR] = 2 * h->expert_ffn,
+        [RFT_EXT_SHARED_FFN] = h->shared_ffn,
+        [RFT_EXT_SHARED_ONE] = h->shared_ffn > 0,
+        [RFT_EXT_Q_RANK] = h->q_rank,
+        [RFT_EXT_Q_LATENT] = q,
+        [RFT_EXT_Q_DIRECT] = h->q_rank > 0 ? 0 : q,
+        [RFT_EXT_KV_LATENT] = h->kv_rank + h->rope,
+        [RFT_EXT_KV_RANK] = h->kv_rank,
+        [RFT_EXT_KV_HEADS] = h->heads * (h->nope + h->v_dim),
+        [RFT_EXT_V] = h->heads * h->v_dim,
+    };
+    return sizes[extent];
 }
 
-int64_t rft__hparams_parameters(const rft__hparams *h) {
-    const int64_t embedding = h->vocab * h->hidden;
-    return h->layers * block_parameters(h) + (h->tied ? 1 : 2) * embedding + h->hidden;
+int64_t rft__product_blocks(const rft__hparams *h, const rft__product *p) {
+    const int64_t dense = h->arch->moe ? h->dense_first : h->layers;
+    if (rft__extent_of(h, p->n) == 0 || rft__extent_of(h, p->k) == 0) {
+        return 0;
+    }
+    switch (p->where) {
+    case RFT_ONCE:
+        return 1;
+    case RFT_IN_DENSE:
+        return dense;
+    case RFT_IN_SPARSE:
+        return h->layers - dense;
+    default:
+        return h->layers;
+    }
+}
+
+bool rft__product_in(const rft__hparams *h, const rft__product *p, int64_t block) {
+    const bool dense = !h->arch->moe || block < h->dense_first;
+    return p->where == RFT_IN_BLOCKS || (p->where == RFT_ONCE && block == 0) || (p->where == RFT_IN_DENSE && dense) ||
+           (p->where == RFT_IN_SPARSE && !dense);
+}
+
+int64_t rft__hparams_others(const rft__hparams *h) {
+    const rft__arch *a = h->arch;
+    const int64_t sparse = a->moe ? h->layers - h->dense_first : 0;
+    int64_t block = a->norms * h->hidden;
+    block += a->qk_norm ? 2 * h->head_dim : 0;
+    block += a->mla ? h->q_rank + h->kv_rank : 0;
+    block += a->sinks ? h->heads : 0;
+    int64_t count = h->layers * block + sparse * (a->router_bias ? h->experts : 0);
+    count += (h->vocab + (a->positions ? h->context + h->types : 0)) * h->hidden;
+    return count + a->end_norms * h->hidden;
 }

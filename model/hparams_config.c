@@ -2,7 +2,7 @@
  *
  * hparams_config.c - the sizes of a model from a Hugging Face config.json. See hparams.h.
  *
- * Keys that are absent take the defaults of the transformers library's own config classes.
+ * Which key is which size stands in config_keys.def; absent ones take the defaults of the transformers library's config classes.
  */
 #include "hparams.h"
 
@@ -11,6 +11,7 @@
 #include "json_read.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #define MAX_CONFIG_BYTES ((size_t)16 << 20) /* hundreds of times a real one; bounds the parser's memory */
@@ -21,7 +22,7 @@ static rft_status read_arch(const json_t *root, rft__hparams *h, rft_error *err)
     if (!type) {
         RFT_FAIL(err, RFT_E_ARG, "the key 'model_type' is missing: this is not a model's config.json");
     }
-    RFT_TRY(rft__arch_find(type, &h->arch, err));
+    RFT_TRY(rft__arch_find(type, false, false, &h->arch, err));
     RFT_TRY(rft__json_string(root, "_name_or_path", &name, err));
     rft__copy_printable(h->name, sizeof h->name, name, strlen(name));
     return RFT_OK;
@@ -44,14 +45,11 @@ static rft_status read_type(const json_t *root, rft__hparams *h, rft_error *err)
     RFT_FAIL(err, RFT_E_UNSUPPORTED, "torch_dtype = '%.40s' is none of float32, float16 and bfloat16", name);
 }
 
-static rft_status refuse_experts(const json_t *root, rft_error *err) {
-    static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        int64_t experts = 0;
-        RFT_TRY(rft__json_size(root, keys[i], false, &experts, err));
-        if (experts > 0) {
-            RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s = %" PRId64 ": mixture-of-experts layers are not supported", keys[i], experts);
-        }
+/* Blocks without experts among those with them, by number: no known checkpoint has any. */
+static rft_status refuse_exceptions(const json_t *root, rft_error *err) {
+    const size_t count = json_array_size(rft__json_find(root, "mlp_only_layers"));
+    if (count > 0) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "mlp_only_layers names %zu blocks: not supported", count);
     }
     return RFT_OK;
 }
@@ -72,23 +70,84 @@ static rft_status read_quantised(const json_t *root, rft__quant_config *quant, r
              method);
 }
 
-static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {
-    RFT_TRY(rft__json_size(root, "hidden_size", true, &h->hidden, err));
-    RFT_TRY(rft__json_size(root, "num_hidden_layers", true, &h->layers, err));
-    RFT_TRY(rft__json_size(root, "intermediate_size", true, &h->ffn, err));
-    RFT_TRY(rft__json_size(root, "vocab_size", true, &h->vocab, err));
-    RFT_TRY(rft__json_size(root, "num_attention_heads", true, &h->heads, err));
-    RFT_TRY(rft__json_size(root, "num_key_value_heads", false, &h->kv_heads, err));
-    RFT_TRY(rft__json_size(root, "head_dim", false, &h->head_dim, err));
-    return rft__json_size(root, "max_position_embeddings", false, &h->context, err);
+typedef struct key_row {
+    const char *arch, *key;
+    size_t field; /* in rft__hparams */
+    bool needed;
+} key_row;
+
+#define RFT_KEY(arch, key, field, needed) {arch, key, offsetof(rft__hparams, field), needed},
+static const key_row keys[] = {
+#include "config_keys.def"
+};
+#undef RFT_KEY
+
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+static int64_t *field_of(rft__hparams *h, const key_row *row) { return (int64_t *)(void *)((char *)h + row->field); }
+
+static bool applies(const rft__hparams *h, const key_row *row) {
+    return row->arch[0] == 0 || strcmp(row->arch, h->arch->name) == 0;
 }
 
-/* The epilogue of ffn_gate is silu, which all the families here have; a config that says otherwise is another model. */
-static rft_status check_activation(const json_t *root, rft_error *err) {
-    const char *name = "silu";
+static rft_status check_needed(const json_t *root, rft__hparams *h, const key_row *needed, rft_error *err) {
+    const char *name = needed->key;
+    bool given = *field_of(h, needed) != 0;
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (keys[i].field == needed->field && applies(h, &keys[i])) {
+            given = given || rft__json_find(root, keys[i].key);
+            name = keys[i].key;
+        }
+    }
+    return given ? RFT_OK : rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", name);
+}
+
+static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {
+    const rft__arch *a = h->arch;
+    h->heads = a->heads;
+    h->kv_heads = a->kv_heads;
+    h->head_dim = a->head_dim;
+    h->vocab = a->vocab;
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (applies(h, &keys[i])) {
+            RFT_TRY(rft__json_size(root, keys[i].key, false, field_of(h, &keys[i]), err));
+        }
+    }
+    if (h->ffn == 0 && a->ffn_times > 0 && rft__mul_overflows(a->ffn_times, h->hidden, &h->ffn)) {
+        RFT_FAIL(err, RFT_E_ARG, "hidden size = %" PRId64 " is over %" PRId64, h->hidden, RFT_MAX_SIZE);
+    }
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (keys[i].needed && applies(h, &keys[i])) {
+            RFT_TRY(check_needed(root, h, &keys[i], err));
+        }
+    }
+    return RFT_OK;
+}
+
+/* The activation of the feed-forward part, under the names that transformers has for it. */
+static rft_status read_activation(const json_t *root, rft__hparams *h, rft_error *err) {
+    static const struct {
+        const char *name;
+        rft_epi_kind kind;
+    } known[] = {{"silu", RFT_EPI_SILU},          {"swish", RFT_EPI_SILU},
+                 {"gelu", RFT_EPI_GELU},          {"gelu_new", RFT_EPI_GELU_TANH},
+                 {"gelu_fast", RFT_EPI_GELU_TANH}, {"gelu_pytorch_tanh", RFT_EPI_GELU_TANH},
+                 {"relu", RFT_EPI_RELU}};
+    const char *name = NULL;
+    h->act = h->arch->act;
     RFT_TRY(rft__json_string(root, "hidden_act", &name, err));
-    if (strcmp(name, "silu") != 0 && strcmp(name, "swish") != 0) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "hidden_act = '%.40s': only silu is supported", name);
+    RFT_TRY(rft__json_string(root, "activation_function", &name, err));
+    RFT_TRY(rft__json_string(root, "hidden_activation", &name, err));
+    for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(name, known[i].name) == 0) {
+            h->act = known[i].kind;
+            return RFT_OK;
+        }
+    }
+    if (name) {
+        char text[48];
+        rft__copy_printable(text, sizeof text, name, strlen(name));
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "hidden_act = '%s': silu, gelu, its tanh form and relu are supported", text);
     }
     return RFT_OK;
 }
@@ -103,10 +162,16 @@ static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *
 
 static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
     RFT_TRY(read_arch(root, h, err));
-    RFT_TRY(refuse_experts(root, err));
     RFT_TRY(read_quantised(root, quant, err));
-    RFT_TRY(check_activation(root, err));
     RFT_TRY(read_type(root, h, err));
+    if (h->arch->nested) {
+        root = rft__json_find(root, h->arch->nested);
+        if (!json_is_object(root)) {
+            RFT_FAIL(err, RFT_E_ARG, "the key '%s' is missing, or no object", h->arch->nested);
+        }
+    }
+    RFT_TRY(refuse_exceptions(root, err));
+    RFT_TRY(read_activation(root, h, err));
     RFT_TRY(read_sizes(root, h, err));
     RFT_TRY(read_switches(root, h, err));
     return rft__hparams_check(h, err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * layers.c - builds the list of linear layers. See layers.h.
- *
- * The table of roles is the only place that knows the block of this family: its products, their order, what follows each.
+ * layers.c - builds the list of linear layers from the products of an architecture's row (archs.c). See layers.h.
  */
 #include "layers.h"
 
@@ -10,39 +8,9 @@
 #include "import.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef struct role_row {
-    const char *name;
-    const char *epilogue, *biased; /* text of `tail`, and of bias + tail */
-    uint32_t n_tail;
-    rft_epi_kind tail[RFT_LAYER_MAX_EPI - 1];
-} role_row;
-
-static const role_row roles[RFT_N_ROLES] = {
-    [RFT_ROLE_Q] = {"attn_q", "none", "bias", 0, {0}},
-    [RFT_ROLE_K] = {"attn_k", "none", "bias", 0, {0}},
-    [RFT_ROLE_V] = {"attn_v", "none", "bias", 0, {0}},
-    [RFT_ROLE_OUTPUT] = {"attn_output", "add", "bias,add", 1, {RFT_EPI_ADD}},
-    [RFT_ROLE_UP] = {"ffn_up", "none", "bias", 0, {0}},
-    [RFT_ROLE_GATE] = {"ffn_gate", "silu,mul", "bias,silu,mul", 2, {RFT_EPI_SILU, RFT_EPI_MUL}},
-    [RFT_ROLE_DOWN] = {"ffn_down", "add", "bias,add", 1, {RFT_EPI_ADD}},
-    [RFT_ROLE_LM_HEAD] = {"lm_head", "none", "bias", 0, {0}},
-};
-
-/* Sizes of W[n][k]. */
-static void role_shape(const rft__hparams *h, rft__role role, int64_t *n, int64_t *k) {
-    const int64_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
-    const int64_t shapes[RFT_N_ROLES][2] = {
-        [RFT_ROLE_Q] = {q, h->hidden},         [RFT_ROLE_K] = {kv, h->hidden},
-        [RFT_ROLE_V] = {kv, h->hidden},        [RFT_ROLE_OUTPUT] = {h->hidden, q},
-        [RFT_ROLE_UP] = {h->ffn, h->hidden},   [RFT_ROLE_GATE] = {h->ffn, h->hidden},
-        [RFT_ROLE_DOWN] = {h->hidden, h->ffn}, [RFT_ROLE_LM_HEAD] = {h->vocab, h->hidden},
-    };
-    *n = shapes[role][0];
-    *k = shapes[role][1];
-}
 
 static rft_status make_room(const rft__allocator *a, int64_t rows, rft__layers *out, rft_error *err) {
     *out = (rft__layers){.room = rows};
@@ -58,51 +26,112 @@ void rft__layers_free(const rft__allocator *a, rft__layers *layers) {
     *layers = (rft__layers){0};
 }
 
+static rft_status count_parameters(rft__layers *layers, const rft__layer *layer, rft_error *err) {
+    int64_t more;
+    if (rft__mul_overflows(layer->n, layer->k, &more) || rft__mul_overflows(more, layer->count, &more) ||
+        rft__add_overflows(layers->parameters, more, &layers->parameters) || layers->parameters > RFT_MAX_PARAMETERS) {
+        RFT_FAIL(err, RFT_E_ARG,
+                 "%" PRId64 " products %s of n = %" PRId64 ", k = %" PRId64 ": the model has over 2^58 parameters", layer->count,
+                 layer->product->name, layer->n, layer->k);
+    }
+    return RFT_OK;
+}
+
 /* Counts a layer in the row that equals it, or in a new one. */
-static void add_layer(rft__layers *layers, const rft__layer *layer) {
-    for (int64_t i = layers->count - 1; i >= 0 && layers->rows[i].role == layer->role; i--) {
+static rft_status add_layer(rft__layers *layers, const rft__layer *layer, rft_error *err) {
+    RFT_TRY(count_parameters(layers, layer, err));
+    for (int64_t i = layers->count - 1; i >= 0 && layers->rows[i].product == layer->product; i--) {
         rft__layer *row = &layers->rows[i];
         if (row->type == layer->type && row->n == layer->n && row->k == layer->k && row->bias == layer->bias &&
-            strcmp(row->scheme, layer->scheme) == 0) {
+            row->order == layer->order && strcmp(row->scheme, layer->scheme) == 0) {
             row->count += layer->count;
-            return;
+            return RFT_OK;
         }
     }
     layers->rows[layers->count++] = *layer;
+    return RFT_OK;
+}
+
+static rft__layer begin_layer(const rft__hparams *h, const rft__product *p) {
+    rft__layer layer = {.product = p, .act = h->act, .count = 1, .tensor = -1, .bias_tensor = -1, .scheme = ""};
+    layer.n = rft__extent_of(h, p->n);
+    layer.k = rft__extent_of(h, p->k);
+    layer.order = p->in_out ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
+    layer.experts = p->routed ? h->experts : 0;
+    layer.used = p->routed ? h->used : 0;
+    return layer;
+}
+
+/* ---- names ---- */
+
+rft__naming rft__naming_find(const rft__tensors *tensors, const rft__arch *arch, bool gguf) {
+    static const char *const prefixes[] = {"model.", "",      "transformer.",
+                                           "bert.",  "language_model.model.", "model.language_model."};
+    rft__naming naming = {gguf, prefixes[0]};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && !gguf; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s%s.weight", prefixes[i], arch->embedding);
+        if (rft__tensors_find(tensors, name) >= 0) {
+            naming.prefix = prefixes[i];
+            break;
+        }
+    }
+    return naming;
+}
+
+enum { NAME = 160 };
+
+/* The name of a product's tensor without what it is; `*` becomes the number of the expert. */
+static void stem_of(const rft__naming *naming, const rft__arch *arch, const rft__product *p, int64_t block, int64_t expert,
+                    char stem[NAME]) {
+    const char *part = naming->gguf ? p->gguf : p->hf;
+    const char *star = strchr(part, '*');
+    char place[64] = "";
+    if (p->where != RFT_ONCE && naming->gguf) {
+        snprintf(place, sizeof place, "blk.%" PRId64 ".", block);
+    } else if (p->where != RFT_ONCE) {
+        snprintf(place, sizeof place, "%s%s%" PRId64 ".", naming->prefix, arch->blocks, block);
+    }
+    if (star) {
+        snprintf(stem, NAME, "%s%.*s%" PRId64 "%s", place, (int)(star - part), part, expert, star + 1);
+    } else {
+        snprintf(stem, NAME, "%s%s", place, part);
+    }
+}
+
+/* What stands outside of the blocks may have the prefix or a part of it. */
+static int64_t find_in(const rft__tensors *tensors, const rft__naming *naming, const char *stem, const char *end, bool once) {
+    static const char *const outer[] = {"", NULL, "language_model."};
+    for (size_t i = 0; i < (once && !naming->gguf ? sizeof outer / sizeof outer[0] : 1); i++) {
+        char name[2 * NAME];
+        snprintf(name, sizeof name, "%s%s%s", outer[i] ? outer[i] : naming->prefix, stem, end);
+        const int64_t at = rft__tensors_find(tensors, name);
+        if (at >= 0) {
+            return at;
+        }
+    }
+    return -1;
+}
+
+int64_t rft__layer_find(const rft__tensors *tensors, const rft__naming *naming, const rft__hparams *h, const rft__product *p,
+                        int64_t block, int64_t expert, bool bias) {
+    char stem[NAME];
+    stem_of(naming, h->arch, p, block, expert, stem);
+    const int64_t at = find_in(tensors, naming, stem, bias ? ".bias" : ".weight", p->where == RFT_ONCE);
+    return at >= 0 || !p->routed ? at : find_in(tensors, naming, stem, bias ? "_bias" : "", false);
 }
 
 /* ---- from tensors ---- */
 
-const rft__naming rft__gguf_naming = {
-    "blk.",
-    "token_embd.weight",
-    {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_gate", "ffn_down", "output"},
-};
-
-const rft__naming rft__hf_naming = {
-    "model.layers.",
-    "model.embed_tokens.weight",
-    {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.up_proj", "mlp.gate_proj",
-     "mlp.down_proj", "lm_head"},
-};
-
-void rft__layer_tensor_name(const rft__naming *naming, rft__role role, int64_t block, const char *part,
-                            char name[RFT_LAYER_NAME]) {
-    if (role == RFT_ROLE_LM_HEAD) {
-        snprintf(name, RFT_LAYER_NAME, "%s.%s", naming->roles[role], part);
-    } else {
-        snprintf(name, RFT_LAYER_NAME, "%s%" PRId64 ".%s.%s", naming->blocks, block, naming->roles[role], part);
-    }
-}
-
 typedef struct source { /* what the layers are made from */
     const rft__tensors *tensors;
-    const rft__naming *naming;
+    rft__naming naming;
     rft_error *err;
 } source;
 
-static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, rft_error *err) {
-    if (t->n_dims > 2 || t->dims[0] != k || t->dims[1] != n) {
+/* stack: how many W the tensor holds. */
+static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, int64_t stack, rft_error *err) {
+    if (t->n_dims > (stack > 1 ? 3 : 2) || t->dims[0] != k || t->dims[1] != n || t->dims[2] != stack) {
         RFT_FAIL(err, RFT_E_ARG,
                  "tensor '%s' has %" PRIu32 " dimensions, K = %" PRId64 " and N = %" PRId64
                  "; the model's sizes demand K = %" PRId64 " and N = %" PRId64,
@@ -111,67 +140,96 @@ static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, rft_er
     return RFT_OK;
 }
 
-static rft_status find_weight(const source *s, const rft__hparams *h, rft__role role, int64_t block, int64_t *tensor) {
-    char name[RFT_LAYER_NAME];
-    rft__layer_tensor_name(s->naming, role, block, "weight", name);
-    *tensor = rft__tensors_find(s->tensors, role == RFT_ROLE_LM_HEAD && h->tied ? s->naming->embedding : name);
+static rft_status find_weight(const source *s, const rft__hparams *h, const rft__product *p, int64_t block, int64_t expert,
+                              int64_t *tensor) {
+    char name[NAME];
+    if (p->n == RFT_EXT_VOCAB && h->tied) {
+        snprintf(name, sizeof name, "%s%s.weight", s->naming.gguf ? "" : s->naming.prefix,
+                 s->naming.gguf ? "token_embd" : h->arch->embedding);
+        *tensor = rft__tensors_find(s->tensors, name);
+    } else {
+        stem_of(&s->naming, h->arch, p, block, expert, name);
+        *tensor = rft__layer_find(s->tensors, &s->naming, h, p, block, expert, false);
+    }
     if (*tensor < 0) {
-        RFT_FAIL(s->err, RFT_E_ARG, "tensor '%s' is missing", name);
+        RFT_FAIL(s->err, RFT_E_ARG, "tensor '%s%s' is missing", name, strstr(name, ".weight") ? "" : ".weight");
     }
     return RFT_OK;
 }
 
-static rft_status find_bias(const source *s, rft__role role, int64_t block, rft__layer *layer) {
-    char name[RFT_LAYER_NAME];
-    rft__layer_tensor_name(s->naming, role, block, "bias", name);
-    layer->bias_tensor = rft__tensors_find(s->tensors, name);
+static rft_status find_bias(const source *s, const rft__hparams *h, int64_t block, int64_t expert, int64_t stack,
+                            rft__layer *layer) {
+    layer->bias_tensor = rft__layer_find(s->tensors, &s->naming, h, layer->product, block, expert, true);
     layer->bias = layer->bias_tensor >= 0;
-    return layer->bias ? check_shape(&s->tensors->list[layer->bias_tensor], 1, layer->n, s->err) : RFT_OK;
+    return layer->bias ? check_shape(&s->tensors->list[layer->bias_tensor], stack, layer->n, 1, s->err) : RFT_OK;
 }
 
-/* The ffn size of one block is what its ffn_up holds. */
-static rft_status block_sizes(const source *s, int64_t block, rft__hparams *h) {
+/* The ffn size of one block is what its product with that many columns holds. */
+static rft_status block_sizes(const source *s, const rft__product *p, int64_t block, rft__hparams *h) {
     int64_t up;
-    RFT_TRY(find_weight(s, h, RFT_ROLE_UP, block, &up));
-    h->ffn = s->tensors->list[up].dims[1];
+    if (p->n != RFT_EXT_FFN && p->k != RFT_EXT_FFN) {
+        return RFT_OK;
+    }
+    const rft__product *first = &h->arch->groups[1].list[0];
+    RFT_TRY(find_weight(s, h, first, block, 0, &up));
+    h->ffn = s->tensors->list[up].dims[first->in_out && !s->naming.gguf ? 0 : 1];
+    h->ffn /= first->n == RFT_EXT_FFN_PAIR ? 2 : 1;
     return rft__hparams_check(h, s->err);
 }
 
-static rft_status add_from_tensor(const source *s, const rft__hparams *model, rft__role role, int64_t block, rft__layers *out) {
-    rft__layer layer = {.role = role, .count = 1};
+static rft_status add_from_tensor(const source *s, const rft__hparams *model, const rft__product *p, int64_t block,
+                                  int64_t expert, rft__layers *out) {
     rft__hparams h = *model;
-    if (role != RFT_ROLE_LM_HEAD) {
-        RFT_TRY(block_sizes(s, block, &h));
-    }
-    role_shape(&h, role, &layer.n, &layer.k);
-    RFT_TRY(find_weight(s, &h, role, block, &layer.tensor));
+    RFT_TRY(block_sizes(s, p, block, &h));
+    rft__layer layer = begin_layer(&h, p);
+    RFT_TRY(find_weight(s, &h, p, block, expert, &layer.tensor));
     const rft__tensor *t = &s->tensors->list[layer.tensor];
-    RFT_TRY(check_shape(t, layer.n, layer.k, s->err));
-    RFT_TRY(find_bias(s, role, block, &layer));
+    const bool each = strchr(s->naming.gguf ? p->gguf : p->hf, '*') != NULL;
+    layer.count = p->routed && !each ? h.experts : 1;
+    if (t->import || s->naming.gguf) { /* [in, out] is a way of plain checkpoints */
+        layer.order = RFT_K_CONTIGUOUS;
+    }
+    const bool turned = layer.order == RFT_MN_CONTIGUOUS;
+    RFT_TRY(check_shape(t, turned ? layer.k : layer.n, turned ? layer.n : layer.k, layer.count, s->err));
+    RFT_TRY(find_bias(s, &h, block, expert, layer.count, &layer));
     layer.type = t->format->type;
-    layer.bytes = t->bytes;
+    layer.bytes = t->bytes / layer.count;
     layer.scheme = t->import ? t->import->text : "";
-    add_layer(out, &layer);
+    return add_layer(out, &layer, s->err);
+}
+
+static rft_status add_product(const source *s, const rft__hparams *h, const rft__product *p, rft__layers *out) {
+    const char *name = s->naming.gguf ? p->gguf : p->hf;
+    if (!name || rft__product_blocks(h, p) == 0) {
+        return RFT_OK;
+    }
+    for (int64_t block = 0; block < h->layers; block++) {
+        const int64_t times = !rft__product_in(h, p, block) ? 0 : strchr(name, '*') ? h->experts : 1;
+        for (int64_t expert = 0; expert < times; expert++) {
+            RFT_TRY(add_from_tensor(s, h, p, block, expert, out));
+        }
+    }
     return RFT_OK;
 }
 
-static rft_status add_all_tensors(const source *s, const rft__hparams *h, rft__layers *out) {
-    for (rft__role role = RFT_ROLE_Q; role < RFT_ROLE_LM_HEAD; role++) {
-        for (int64_t block = 0; block < h->layers; block++) {
-            RFT_TRY(add_from_tensor(s, h, role, block, out));
+static rft_status add_all(const source *s, const rft__hparams *h, rft__layers *out) {
+    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
+        for (size_t i = 0; i < h->arch->groups[g].count; i++) {
+            RFT_TRY(add_product(s, h, &h->arch->groups[g].list[i], out));
         }
     }
-    return add_from_tensor(s, h, RFT_ROLE_LM_HEAD, 0, out);
+    return RFT_OK;
 }
 
-rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, const rft__naming *naming,
-                                    const rft__hparams *h, rft__layers *out, rft_error *err) {
-    const source s = {tensors, naming, err};
+rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, bool gguf, const rft__hparams *h,
+                                    rft__layers *out, rft_error *err) {
+    const source s = {tensors, rft__naming_find(tensors, h->arch, gguf), err};
     if ((uint64_t)h->layers > tensors->count) {
         RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, tensors->count);
     }
-    RFT_TRY(make_room(a, h->layers * RFT_ROLE_LM_HEAD + 1, out, err));
-    const rft_status status = add_all_tensors(&s, h, out);
+    /* Each row takes a tensor, or the tied embedding once more. */
+    RFT_TRY(make_room(a, (int64_t)tensors->count + 1, out, err));
+    const rft_status status = add_all(&s, h, out);
     if (status != RFT_OK) {
         rft__layers_free(a, out);
     }
@@ -180,62 +238,122 @@ rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors 
 
 /* ---- from sizes ---- */
 
-static bool has_bias(const rft__hparams *h, rft__role role) {
-    switch (role) {
-    case RFT_ROLE_Q:
-    case RFT_ROLE_K:
-    case RFT_ROLE_V:
-        return h->qkv_bias;
-    case RFT_ROLE_OUTPUT:
-        return h->output_bias;
-    case RFT_ROLE_LM_HEAD:
-        return false;
-    default:
-        return h->mlp_bias;
+static bool has_bias(const rft__hparams *h, const rft__product *p) {
+    return p->bias == RFT_BIAS_ALWAYS || (p->bias == RFT_BIAS_QKV && h->qkv_bias) ||
+           (p->bias == RFT_BIAS_OUTPUT && h->output_bias) || (p->bias == RFT_BIAS_MLP && h->mlp_bias);
+}
+
+static rft_status add_from_sizes(const rft__hparams *h, const rft__product *p, rft__layers *out, rft_error *err) {
+    const int64_t blocks = rft__product_blocks(h, p);
+    if (blocks == 0) {
+        return RFT_OK;
     }
+    rft__layer layer = begin_layer(h, p);
+    layer.type = h->type;
+    layer.count = blocks * (p->routed ? h->experts : 1);
+    layer.bias = has_bias(h, p);
+    RFT_TRY(rft__format_bytes(layer.type, layer.n, layer.k, &layer.bytes, err));
+    return add_layer(out, &layer, err);
 }
 
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err) {
-    RFT_TRY(make_room(a, RFT_N_ROLES, out, err));
-    for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
-        rft__layer layer = {.role = role, .type = h->type, .tensor = -1, .bias_tensor = -1, .scheme = ""};
-        layer.count = role == RFT_ROLE_LM_HEAD ? 1 : h->layers;
-        layer.bias = has_bias(h, role);
-        role_shape(h, role, &layer.n, &layer.k);
-        const rft_status status = rft__format_bytes(layer.type, layer.n, layer.k, &layer.bytes, err);
-        if (status != RFT_OK) {
-            rft__layers_free(a, out);
-            return status;
+    size_t room = 0;
+    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
+        room += h->arch->groups[g].count;
+    }
+    RFT_TRY(make_room(a, (int64_t)room, out, err));
+    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
+        for (size_t i = 0; i < h->arch->groups[g].count; i++) {
+            const rft_status status = add_from_sizes(h, &h->arch->groups[g].list[i], out, err);
+            if (status != RFT_OK) {
+                rft__layers_free(a, out);
+                return status;
+            }
         }
-        add_layer(out, &layer);
     }
     return RFT_OK;
 }
 
+int64_t rft__layers_idle(const rft__layers *layers) {
+    int64_t idle = 0;
+    for (int64_t i = 0; i < layers->count; i++) {
+        const rft__layer *r = &layers->rows[i];
+        if (r->experts > 0) {
+            idle += r->count / r->experts * (r->experts - r->used) * (r->n * r->k + (r->bias ? r->n : 0));
+        }
+    }
+    return idle;
+}
+
 /* ---- public form ---- */
 
+static const char *tail_text(rft__tail tail, rft_epi_kind act, bool bias) {
+    static const struct {
+        rft_epi_kind act;
+        const char *text[2][2]; /* [multiplied][biased] */
+    } acts[] = {
+        {RFT_EPI_SILU, {{"silu", "bias,silu"}, {"silu,mul", "bias,silu,mul"}}},
+        {RFT_EPI_GELU, {{"gelu", "bias,gelu"}, {"gelu,mul", "bias,gelu,mul"}}},
+        {RFT_EPI_GELU_TANH, {{"gelu_tanh", "bias,gelu_tanh"}, {"gelu_tanh,mul", "bias,gelu_tanh,mul"}}},
+        {RFT_EPI_RELU, {{"relu", "bias,relu"}, {"relu,mul", "bias,relu,mul"}}},
+    };
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0] && tail >= RFT_TAIL_ACT; i++) {
+        if (acts[i].act == act) {
+            return acts[i].text[tail == RFT_TAIL_ACT_MUL][bias];
+        }
+    }
+    return tail == RFT_TAIL_ADD ? (bias ? "bias,add" : "add") : bias ? "bias" : "none";
+}
+
 static void describe_epilogue(const rft__layer *row, rft_layer *out) {
-    const role_row *role = &roles[row->role];
-    out->epilogue = row->bias ? role->biased : role->epilogue;
+    const rft__tail tail = row->product->tail;
+    out->epilogue = tail_text(tail, row->act, row->bias);
     if (row->bias) {
         out->epi[out->n_epi++] = RFT_EPI_BIAS;
     }
-    for (uint32_t i = 0; i < role->n_tail; i++) {
-        out->epi[out->n_epi++] = role->tail[i];
+    if (tail == RFT_TAIL_ADD) {
+        out->epi[out->n_epi++] = RFT_EPI_ADD;
+    } else if (tail != RFT_TAIL_NONE) {
+        out->epi[out->n_epi++] = row->act;
+    }
+    if (tail == RFT_TAIL_ACT_MUL) {
+        out->epi[out->n_epi++] = RFT_EPI_MUL;
     }
 }
 
+/* Of e experts of which each of t tokens takes u: those that any token takes, at least, at most, and as it is expected where
+ * every choice is as likely. */
+static void route(const rft__layer *row, int64_t tokens, rft_layer *out) {
+    const double e = (double)row->experts, u = (double)row->used, t = (double)tokens, blocks = (double)row->count / e;
+    const double met = e * -expm1(t * log1p(-u / e)); /* u = e: log1p gives -inf, and all are met */
+    out->runs_min = blocks * u;
+    out->runs = blocks * met;
+    out->runs_max = blocks * fmin(e, t * u);
+    out->m = (int64_t)ceil(t * u / met - 1e-9);
+    out->flops = 2 * t * u * (double)row->n * (double)row->k * blocks;
+}
+
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out) {
+    const bool last = row->product->where == RFT_ONCE && phase->kind != RFT_PHASE_VERIFY;
     *out = rft_layer_init();
     out->type = row->type;
-    out->name = roles[row->role].name;
+    out->name = row->product->name;
     out->count = row->count;
-    out->m = row->role == RFT_ROLE_LM_HEAD ? phase->batch : phase->batch * phase->tokens;
+    out->m = last ? phase->batch : phase->batch * phase->tokens;
     out->n = row->n;
     out->k = row->k;
     out->weight_bytes = (uint64_t)row->bytes;
     out->tensor = row->tensor;
     out->bias_tensor = row->bias_tensor;
     out->scheme = row->scheme;
+    out->order = row->order;
+    out->parts = row->product->parts ? row->product->parts : "";
+    out->experts = row->experts;
+    out->experts_used = row->used;
+    out->runs = out->runs_min = out->runs_max = (double)row->count;
+    out->flops = 2.0 * (double)out->m * (double)(row->count * row->n * row->k);
+    if (row->experts > 0) {
+        route(row, out->m, out);
+    }
     describe_epilogue(row, out);
 }

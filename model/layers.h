@@ -2,30 +2,24 @@
  *
  * layers.h - the distinct linear layers of a model, from its tensors or from its sizes alone.
  *
- * Called by model.c. Invariant: rows are in the order of execution and no two are equal in role, type, shape and bias.
+ * Called by model.c. Invariant: rows are in the order of execution and no two are equal in product, type, shape and bias; the
+ * products of count, n and k of all rows sum up to at most RFT_MAX_PARAMETERS.
  */
 #ifndef RFT_MODEL_LAYERS_H
 #define RFT_MODEL_LAYERS_H
 
 #include "hparams.h"
 
-typedef enum rft__role {
-    RFT_ROLE_Q,
-    RFT_ROLE_K,
-    RFT_ROLE_V,
-    RFT_ROLE_OUTPUT,
-    RFT_ROLE_UP,
-    RFT_ROLE_GATE,
-    RFT_ROLE_DOWN,
-    RFT_ROLE_LM_HEAD,
-    RFT_N_ROLES
-} rft__role;
+#define RFT_MAX_PARAMETERS ((int64_t)1 << 58) /* eight bytes of each stay below 2^63 */
 
 typedef struct rft__layer {
-    rft__role role;
+    const rft__product *product;
     rft_type type;
+    rft_epi_kind act;
+    rft_order order;
     int64_t count, n, k, bytes;
     int64_t tensor, bias_tensor; /* of the first such layer; -1: none */
+    int64_t experts, used;       /* 0: not routed */
     const char *scheme;          /* see rft_tensor */
     bool bias;
 } rft__layer;
@@ -33,27 +27,28 @@ typedef struct rft__layer {
 typedef struct rft__layers {
     rft__layer *rows;
     int64_t count, room;
+    int64_t parameters; /* of all rows */
 } rft__layers;
 
-#define RFT_LAYER_NAME 96 /* of a layer's tensor, with its terminator */
-
-typedef struct rft__naming { /* how a kind of file calls the tensors of the products */
-    const char *blocks;      /* before the number of a block */
-    const char *embedding;
-    const char *roles[RFT_N_ROLES];
+typedef struct rft__naming { /* how a file calls its tensors */
+    bool gguf;
+    const char *prefix; /* of a checkpoint's, before blocks and embedding */
 } rft__naming;
 
-extern const rft__naming rft__gguf_naming, rft__hf_naming;
-
-/* part: "weight" or "bias"; block does not count for lm_head. */
-void rft__layer_tensor_name(const rft__naming *naming, rft__role role, int64_t block, const char *part,
-                            char name[RFT_LAYER_NAME]);
+/* The prefix is found by the embedding. */
+rft__naming rft__naming_find(const rft__tensors *tensors, const rft__arch *arch, bool gguf);
+/* The tensor of a product, or with bias of its bias; -1: there is none. expert counts only where each has a tensor of its own. */
+int64_t rft__layer_find(const rft__tensors *tensors, const rft__naming *naming, const rft__hparams *h,
+                        const rft__product *product, int64_t block, int64_t expert, bool bias);
 
 /* h is checked. Blocks may differ in type and in ffn size; every other shape must be the one that h demands. */
-rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, const rft__naming *naming,
-                                    const rft__hparams *h, rft__layers *out, rft_error *err);
+rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, bool gguf, const rft__hparams *h,
+                                    rft__layers *out, rft_error *err);
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err);
 void rft__layers_free(const rft__allocator *a, rft__layers *layers);
+
+/* Parameters of experts that a token does not meet. */
+int64_t rft__layers_idle(const rft__layers *layers);
 
 /* The public form of a row, in a checked phase. */
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out);

@@ -27,7 +27,7 @@ static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_er
     m->format = RFT_MODEL_GGUF;
     RFT_TRY(rft__gguf_parse(&m->allocator, bytes, size, &m->gguf, err));
     RFT_TRY(rft__hparams_from_gguf(&m->gguf, &m->hparams, err));
-    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__gguf_naming, &m->hparams, &m->layers, err));
+    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, true, &m->hparams, &m->layers, err));
     count_parameters(m);
     return RFT_OK;
 }
@@ -60,17 +60,28 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
         RFT_TRY(rft__import_all(&m->allocator, &c->tensors, &quant, &m->imported, err));
         m->tensors = &m->imported.tensors;
     }
-    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, &rft__hf_naming, &m->hparams, &m->layers, err));
+    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, false, &m->hparams, &m->layers, err));
     RFT_TRY(refuse_bare_codes(m, &quant, err));
     count_parameters(m);
     return RFT_OK;
+}
+
+/* Of a model without tensors. A tied lm_head is the embedding, which is counted already. */
+static int64_t sized_parameters(const rft_model *m) {
+    int64_t count = rft__hparams_others(&m->hparams) + m->layers.parameters;
+    for (int64_t i = 0; i < m->layers.count; i++) {
+        const rft__layer *r = &m->layers.rows[i];
+        count += r->bias ? r->count * r->n : 0;
+        count -= r->product->n == RFT_EXT_VOCAB && m->hparams.tied ? r->n * r->k : 0;
+    }
+    return count;
 }
 
 static rft_status read_config(rft_model *m, const void *bytes, size_t size, rft_error *err) {
     m->format = RFT_MODEL_CONFIG;
     RFT_TRY(rft__hparams_from_config(bytes, size, &m->hparams, NULL, err));
     RFT_TRY(rft__layers_from_hparams(&m->allocator, &m->hparams, &m->layers, err));
-    m->parameters = rft__hparams_parameters(&m->hparams);
+    m->parameters = sized_parameters(m);
     return RFT_OK;
 }
 
@@ -202,6 +213,9 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .n_tensors = (int64_t)m->tensors->count,
         .parameters = m->parameters,
         .file_bytes = m->file_bytes,
+        .experts = h->experts,
+        .experts_used = h->used,
+        .active_parameters = m->parameters - rft__layers_idle(&m->layers),
     };
     rft__sized_write(info, &result, sizeof result);
     return RFT_OK;
@@ -253,10 +267,13 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
     for (int64_t i = 0; i < m->layers.count; i++) {
         rft_layer layer;
         rft__layer_describe(&m->layers.rows[i], phase, &layer);
-        const int64_t parameters = layer.count * layer.n * layer.k;
-        result.linear_parameters += parameters;
-        result.flops += 2.0 * (double)layer.m * (double)parameters;
+        const double bytes = (double)layer.weight_bytes;
+        result.linear_parameters += layer.count * layer.n * layer.k;
+        result.flops += layer.flops;
         result.weight_bytes += (uint64_t)layer.count * layer.weight_bytes;
+        result.read_bytes += layer.runs * bytes;
+        result.read_bytes_min += layer.runs_min * bytes;
+        result.read_bytes_max += layer.runs_max * bytes;
     }
     result.flops_per_token = result.flops / (double)result.tokens;
     rft__sized_write(cost, &result, sizeof result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * phase.c - "decode:B" and "prefill:BxT" as rft_phase. See rooftile_model.h.
+ * phase.c - "decode:B", "prefill:BxT" and "verify:BxK" as rft_phase. See rooftile_model.h.
  */
 #include "phase.h"
 
@@ -14,8 +14,9 @@ rft_status rft__phase_check(const rft_phase *phase, rft_error *err) {
     if (!phase) {
         RFT_FAIL(err, RFT_E_ARG, "phase is NULL");
     }
-    if (phase->kind != RFT_PHASE_DECODE && phase->kind != RFT_PHASE_PREFILL) {
-        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is neither RFT_PHASE_DECODE nor RFT_PHASE_PREFILL", (int)phase->kind);
+    if (phase->kind < RFT_PHASE_DECODE || phase->kind > RFT_PHASE_VERIFY) {
+        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is none of RFT_PHASE_DECODE, RFT_PHASE_PREFILL and RFT_PHASE_VERIFY",
+                 (int)phase->kind);
     }
     int64_t rows;
     if (phase->batch < 1 || phase->tokens < 1 || rft__mul_overflows(phase->batch, phase->tokens, &rows) || rows > RFT_MAX_ROWS) {
@@ -57,9 +58,9 @@ static bool parse(const char *text, rft_phase *out) {
     if (take_word(&text, "decode:")) {
         return take_count(&text, &out->batch) && *text == 0;
     }
-    out->kind = RFT_PHASE_PREFILL;
-    return take_word(&text, "prefill:") && take_count(&text, &out->batch) && take_word(&text, "x") &&
-           take_count(&text, &out->tokens) && *text == 0;
+    out->kind = take_word(&text, "verify:") ? RFT_PHASE_VERIFY : RFT_PHASE_PREFILL;
+    return (out->kind == RFT_PHASE_VERIFY || take_word(&text, "prefill:")) && take_count(&text, &out->batch) &&
+           take_word(&text, "x") && take_count(&text, &out->tokens) && *text == 0;
 }
 
 rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
@@ -68,8 +69,9 @@ rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
     }
     rft_phase phase;
     if (!parse(text, &phase)) {
-        RFT_FAIL(err, RFT_E_ARG, "phase = '%.60s' is neither decode:B nor prefill:BxT with whole numbers from 1 to %" PRId64,
-                 text, RFT_MAX_ROWS);
+        RFT_FAIL(err, RFT_E_ARG,
+                 "phase = '%.60s' is none of decode:B, prefill:BxT and verify:BxK with whole numbers from 1 to %" PRId64, text,
+                 RFT_MAX_ROWS);
     }
     RFT_TRY(rft__phase_check(&phase, err));
     *out = phase;

@@ -243,7 +243,7 @@ static json_t *ignored(const rft_model *m, const rft__quantize_plan *plan) {
         const rft__planned *p = &plan->list[i];
         const size_t length = strlen(p->name);
         const bool weight = length > 7 && strcmp(p->name + length - 7, ".weight") == 0;
-        if (!p->packed && p->source->n_dims == 2 && weight && strcmp(p->name, rft__hf_naming.embedding) != 0) {
+        if (!p->packed && p->source->n_dims == 2 && weight && strcmp(p->name, "model.embed_tokens.weight") != 0) {
             json_array_append_new(list, json_stringn(p->name, length - 7));
         }
     }

@@ -17,16 +17,28 @@ static bool from_checkpoint(const rft__planner *p) { return p->model->format == 
 
 /* ---- which ---- */
 
-static void mark_linear(const rft_model *m, bool *linear) {
-    const rft__naming *naming = m->format == RFT_MODEL_SAFETENSORS ? &rft__hf_naming : &rft__gguf_naming;
-    for (rft__role role = RFT_ROLE_Q; role < RFT_N_ROLES; role++) {
-        const int64_t blocks = role == RFT_ROLE_LM_HEAD ? 1 : m->hparams.layers;
-        for (int64_t block = 0; block < blocks; block++) {
-            char name[RFT_LAYER_NAME];
-            rft__layer_tensor_name(naming, role, block, "weight", name);
-            const int64_t at = rft__tensors_find(m->tensors, name);
+static void mark_product(const rft_model *m, const rft__naming *naming, const rft__product *p, bool *linear) {
+    const char *name = naming->gguf ? p->gguf : p->hf;
+    for (int64_t block = 0; name && block < m->hparams.layers; block++) {
+        const int64_t times = strchr(name, '*') ? m->hparams.experts : 1;
+        for (int64_t expert = 0; expert < times; expert++) {
+            const int64_t at = rft__layer_find(m->tensors, naming, &m->hparams, p, block, expert, false);
             if (at >= 0) {
                 linear[at] = true;
+            }
+        }
+    }
+}
+
+/* Routers stay as they are: they are small, and a wrong choice is no small error. */
+static void mark_linear(const rft_model *m, bool *linear) {
+    const rft__arch *arch = m->hparams.arch;
+    const rft__naming naming = rft__naming_find(m->tensors, arch, m->format == RFT_MODEL_GGUF);
+    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
+        for (size_t i = 0; i < arch->groups[g].count; i++) {
+            const rft__product *p = &arch->groups[g].list[i];
+            if (p->n != RFT_EXT_EXPERTS && p->n != RFT_EXT_SHARED_ONE) {
+                mark_product(m, &naming, p, linear);
             }
         }
     }
@@ -179,6 +191,10 @@ rft_status rft__quantize_plan_build(const rft_model *m, const rft_quantize_optio
                                     rft_status (*fill_plan)(const rft__planner *p, rft__quantize_plan *out),
                                     rft__quantize_plan *out, rft_error *err) {
     const rft__allocator *a = &m->allocator;
+    if (m->format == RFT_MODEL_SAFETENSORS && !m->hparams.arch->convertible) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "checkpoints of %s cannot be quantised yet: their names in the new file are not known",
+                 m->hparams.arch->name);
+    }
     const size_t count = m->tensors->count, room = count + 1; /* rotary frequencies may come to the tensors */
     const rft__planner p = {m, o, rft__alloc(a, count, sizeof(void *)), err};
     *out = (rft__quantize_plan){.list = rft__alloc(a, room * sizeof *out->list, sizeof(void *)), .room = room, .alignment = 1};

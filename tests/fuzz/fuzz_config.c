@@ -22,8 +22,16 @@ static void ask(const rft_model *model) {
     rft_model_cost cost = rft_model_cost_init();
     rft_model_get_info(model, &info, NULL);
     rft_model_get_cost(model, &phase, &cost, NULL);
-    if (rft_model_layer_count(model) != 8 || info.parameters < cost.linear_parameters || cost.weight_bytes == 0) {
+    if (info.parameters < cost.linear_parameters || info.active_parameters > info.parameters || cost.weight_bytes == 0 ||
+        !(cost.read_bytes_min <= cost.read_bytes_max)) {
         abort();
+    }
+    for (int64_t i = 0; i < rft_model_layer_count(model); i++) {
+        rft_layer layer = rft_layer_init();
+        if (rft_model_get_layer(model, i, &phase, &layer, NULL) != RFT_OK || layer.n < 1 || layer.k < 1 || layer.m < 1 ||
+            !(layer.runs >= layer.runs_min * 0.999) || !(layer.runs <= layer.runs_max * 1.001)) {
+            abort();
+        }
     }
 }
 

@@ -70,7 +70,7 @@ static void use(const rft__allocator *a, const rft__tensors *t) {
     if (rft__hparams_from_config(config, sizeof config - 1, &h, NULL, NULL) != RFT_OK) {
         abort();
     }
-    if (rft__layers_from_tensors(a, t, &rft__hf_naming, &h, &layers, NULL) == RFT_OK) {
+    if (rft__layers_from_tensors(a, t, false, &h, &layers, NULL) == RFT_OK) {
         rft__layers_free(a, &layers);
     }
     for (size_t i = 0; i < t->count; i++) {

@@ -191,7 +191,7 @@ static void index_joins_files(void **state) {
     model = open_good("model.safetensors.index.json");
     assert_tiny(model);
     rft_model_free(model);
-    assert_refused(SHARD0, RFT_E_ARG, "tensor 'model.layers.1.mlp.up_proj.weight' is missing");
+    assert_refused(SHARD0, RFT_E_ARG, "tensor 'model.layers.1.self_attn.q_proj.weight' is missing");
 }
 
 static void bad_indexes(void **state) {

@@ -12,11 +12,13 @@
 
 #include "rooftile_model.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SIZES "\"hidden_size\":64,\"num_hidden_layers\":2,\"intermediate_size\":96,\"vocab_size\":128,\"num_attention_heads\":4"
+#define MOE   "{\"model_type\":\"qwen3_moe\"," SIZES
 #define LLAMA "{\"model_type\":\"llama\"," SIZES
 
 static rft_status open_text(const char *text, rft_model **out, rft_error *err) {
@@ -51,30 +53,65 @@ static rft_layer layer_of(const rft_model *model, int64_t row) {
 
 /* ---- sound configs ---- */
 
+static rft_model *open_file(const char *name) {
+    char path[512];
+    rft_model *model = NULL;
+    rft_error err = {0};
+    snprintf(path, sizeof path, "%s/../../bench/models/%s.json", RFT_TEST_DATA_DIR, name);
+    if (rft_model_open(path, &model, &err) != RFT_OK) {
+        fail_msg("%s: %s", name, err.message);
+    }
+    return model;
+}
+
+/* Parameters: those that the checkpoints' pages count, or the models' own code (DeepSeek-V3 without the module that predicts a
+ * second token, gpt-oss as its card has it). Active ones, in units of 10^9: the models' cards, which round, and of which some
+ * leave out the embedding. */
 static void published_models(void **state) {
     (void)state;
     static const struct {
         const char *file;
-        int64_t parameters, kv_n;
+        int64_t parameters, rows;
+        double active; /* 0: all */
+        bool embedded; /* the embedding is among them */
         rft_type type;
         int32_t tied;
     } rows[] = {
-        {"smollm2-135m", 134515008, 192, RFT_BF16, 1},    {"llama-3.1-8b", 8030261248, 1024, RFT_BF16, 0},
-        {"mistral-7b", 7241732096, 1024, RFT_BF16, 0},    {"llama-2-7b", 6738415616, 4096, RFT_F16, 0},
-        {"tinyllama-1.1b", 1100048384, 256, RFT_BF16, 0},
+        {"smollm2-135m", 134515008, 8, 0, true, RFT_BF16, 1},
+        {"llama-3.1-8b", 8030261248, 8, 0, true, RFT_BF16, 0},
+        {"mistral-7b", 7241732096, 8, 0, true, RFT_BF16, 0},
+        {"llama-2-7b", 6738415616, 8, 0, true, RFT_F16, 0},
+        {"tinyllama-1.1b", 1100048384, 8, 0, true, RFT_BF16, 0},
+        {"qwen2.5-7b", 7615616512, 8, 0, true, RFT_BF16, 0},
+        {"qwen3-8b", 8190735360, 8, 0, true, RFT_BF16, 0},
+        {"gemma-2-9b", 9241705984, 8, 0, true, RFT_BF16, 1},
+        {"gemma-3-1b", 999885952, 8, 0, true, RFT_BF16, 1},
+        {"phi-3-mini", 3821079552, 5, 0, true, RFT_BF16, 0},
+        {"gpt2", 124439808, 5, 0, true, RFT_F32, 1},
+        {"bert-base", 109482240, 7, 0, true, RFT_F32, 1},
+        {"mixtral-8x7b", 46702792704, 9, 12.9, true, RFT_BF16, 0},
+        {"qwen3-30b-a3b", 30532122624, 9, 3.3, true, RFT_BF16, 0},
+        {"qwen1.5-moe-a2.7b", 14315784192, 13, 2.7, true, RFT_BF16, 0},
+        {"deepseek-v2-lite", 15706484224, 15, 2.4, false, RFT_BF16, 0},
+        {"deepseek-v3", 671026419200, 16, 37, false, RFT_BF16, 0},
+        {"gpt-oss-20b", 20914757184, 8, 3.61, false, RFT_BF16, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char path[512];
-        rft_model *model;
-        snprintf(path, sizeof path, "%s/../../bench/models/%s.json", RFT_TEST_DATA_DIR, rows[i].file);
-        assert_int_equal(rft_model_open(path, &model, NULL), RFT_OK);
+        rft_model *model = open_file(rows[i].file);
         const rft_model_info info = info_of(model);
-        assert_true(info.parameters == rows[i].parameters && info.tied == rows[i].tied && info.n_tensors == 0);
-        assert_int_equal(rft_model_layer_count(model), 8);
-        const rft_layer k = layer_of(model, 1);
-        assert_string_equal(k.name, "attn_k");
-        assert_true(k.n == rows[i].kv_n && k.k == info.hidden && k.count == info.layers && k.type == rows[i].type);
-        assert_true(k.weight_bytes == 2 * (uint64_t)(k.n * k.k) && k.tensor == -1 && k.bias_tensor == -1);
+        const int64_t layers = rft_model_layer_count(model);
+        const rft_layer first = layer_of(model, 0);
+        if (info.parameters != rows[i].parameters || layers != rows[i].rows || info.tied != rows[i].tied) {
+            fail_msg("%s: %lld parameters, %lld rows, tied %d", rows[i].file, (long long)info.parameters, (long long)layers,
+                     (int)info.tied);
+        }
+        const double active = 1e-9 * (double)(info.active_parameters - (rows[i].embedded ? 0 : info.vocab * info.hidden));
+        if (rows[i].active > 0 ? active < rows[i].active * 0.975 || active > rows[i].active * 1.025
+                               : info.active_parameters != info.parameters) {
+            fail_msg("%s: %.3f * 10^9 active parameters", rows[i].file, active);
+        }
+        assert_true(info.n_tensors == 0 && first.type == rows[i].type && first.tensor == -1 && first.bias_tensor == -1);
+        assert_true(first.weight_bytes == (rows[i].type == RFT_F32 ? 4 : 2) * (uint64_t)(first.n * first.k));
         rft_model_free(model);
     }
 }
@@ -114,6 +151,103 @@ static void biases_are_epilogues(void **state) {
     rft_model_free(model);
 }
 
+static rft_layer row_named(const rft_model *model, const char *name, const rft_phase *phase) {
+    for (int64_t i = 0; i < rft_model_layer_count(model); i++) {
+        rft_layer layer = rft_layer_init();
+        assert_int_equal(rft_model_get_layer(model, i, phase, &layer, NULL), RFT_OK);
+        if (strcmp(layer.name, name) == 0) {
+            return layer;
+        }
+    }
+    fail_msg("no row %s", name);
+    return rft_layer_init();
+}
+
+static void assert_shape(const rft_model *model, const char *name, int64_t count, int64_t n, int64_t k, const char *epilogue) {
+    const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+    const rft_layer layer = row_named(model, name, &phase);
+    if (layer.count != count || layer.n != n || layer.k != k || strcmp(layer.epilogue, epilogue) != 0) {
+        fail_msg("%s: %lld of %lld x %lld, %s", name, (long long)layer.count, (long long)layer.n, (long long)layer.k,
+                 layer.epilogue);
+    }
+}
+
+static void shapes_of_architectures(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *name, *epilogue;
+        int64_t count, n, k;
+    } rows[] = {
+        {"deepseek-v3", "attn_q_a", "none", 61, 1536, 7168},
+        {"deepseek-v3", "attn_q_b", "none", 61, 24576, 1536},
+        {"deepseek-v3", "attn_kv_a", "none", 61, 576, 7168},
+        {"deepseek-v3", "attn_kv_b", "none", 61, 32768, 512},
+        {"deepseek-v3", "attn_output", "add", 61, 7168, 16384},
+        {"deepseek-v3", "ffn_gate", "silu,mul", 3, 18432, 7168},
+        {"deepseek-v3", "router", "none", 58, 256, 7168},
+        {"deepseek-v3", "expert_down", "none", 58 * 256, 7168, 2048},
+        {"deepseek-v3", "shared_up", "none", 58, 2048, 7168},
+        {"deepseek-v2-lite", "attn_q", "none", 27, 3072, 2048},
+        {"deepseek-v2-lite", "shared_down", "none", 26, 2048, 2816},
+        {"gpt-oss-20b", "attn_q", "bias", 24, 4096, 2880},
+        {"gpt-oss-20b", "expert_gate_up", "bias", 24 * 32, 5760, 2880},
+        {"phi-3-mini", "attn_qkv", "none", 32, 9216, 3072},
+        {"phi-3-mini", "ffn_gate_up", "none", 32, 16384, 3072},
+        {"gpt2", "attn_qkv", "bias", 12, 2304, 768},
+        {"gpt2", "ffn_up", "bias,gelu_tanh", 12, 3072, 768},
+        {"gpt2", "lm_head", "none", 1, 50257, 768},
+        {"bert-base", "ffn_up", "bias,gelu", 12, 3072, 768},
+        {"bert-base", "pooler", "bias", 1, 768, 768},
+        {"gemma-2-9b", "attn_q", "none", 42, 4096, 3584},
+        {"gemma-2-9b", "ffn_gate", "gelu_tanh,mul", 42, 14336, 3584},
+        {"qwen1.5-moe-a2.7b", "shared_router", "none", 24, 1, 2048},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rft_model *model = open_file(rows[i].file);
+        assert_shape(model, rows[i].name, rows[i].count, rows[i].n, rows[i].k, rows[i].epilogue);
+        rft_model_free(model);
+    }
+}
+
+static void layouts_and_parts(void **state) {
+    (void)state;
+    const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+    rft_model *model = open_file("gpt2");
+    const rft_layer qkv = row_named(model, "attn_qkv", &phase), output = row_named(model, "lm_head", &phase);
+    assert_true(qkv.order == RFT_MN_CONTIGUOUS && output.order == RFT_K_CONTIGUOUS && output.parts[0] == 0);
+    assert_string_equal(qkv.parts, "q+k+v");
+    rft_model_free(model);
+}
+
+/* One token meets its own experts; many meet all; 8 tokens that take 2 of 8 each meet 8 (1 - (3/4)^8) as expected. */
+static void experts_are_routed(void **state) {
+    (void)state;
+    rft_model *model = open_file("mixtral-8x7b");
+    const double w = 14336.0 * 4096;
+    rft_layer one = row_named(model, "expert_up", &(rft_phase){RFT_PHASE_DECODE, 1, 1});
+    assert_true(one.m == 1 && one.count == 256 && one.experts == 8 && one.experts_used == 2);
+    assert_true(one.runs > 63.999 && one.runs < 64.001 && one.runs_min == 64 && one.runs_max == 64);
+    assert_true(one.flops == 2 * w * 64);
+    rft_layer some = row_named(model, "expert_up", &(rft_phase){RFT_PHASE_DECODE, 8, 1});
+    const double met = 8 * (1 - 0.10011291503906250); /* 0.75^8 */
+    assert_true(some.m == 3 && some.runs > 32 * met * 0.999999 && some.runs < 32 * met * 1.000001);
+    assert_true(some.runs_min == 64 && some.runs_max == 256 && some.flops == 8 * one.flops);
+    rft_layer all = row_named(model, "expert_up", &(rft_phase){RFT_PHASE_PREFILL, 1, 4096});
+    assert_true(all.m == 1024 && all.runs == 256 && all.runs_min == 64 && all.runs_max == 256);
+    rft_model_cost cost = rft_model_cost_init();
+    assert_int_equal(rft_model_get_cost(model, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, &cost, NULL), RFT_OK);
+    assert_true(cost.read_bytes < 0.28 * (double)cost.weight_bytes && cost.read_bytes_min == cost.read_bytes_max);
+    rft_model_free(model);
+}
+
+static void sizes_may_be_nested(void **state) {
+    (void)state;
+    rft_model *model = open_good("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":2560,\"num_hidden_layers\":34,"
+                                 "\"intermediate_size\":10240}}");
+    assert_true(info_of(model).parameters == 3880263168); /* gemma-3-4b without its picture encoder: 3.88 * 10^9 */
+    rft_model_free(model);
+}
+
 static void tensors_are_absent(void **state) {
     (void)state;
     rft_model *model = open_good(LLAMA "}");
@@ -149,11 +283,26 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":3}", "not a multiple of kv heads = 3"},
         {RFT_E_ARG, LLAMA ",\"tie_word_embeddings\":1}", "'tie_word_embeddings' is neither true nor false"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"torch_dtype\":\"int3\"}", "'int3' is none of"},
-        {RFT_E_UNSUPPORTED, LLAMA ",\"hidden_act\":\"gelu\"}", "hidden_act = 'gelu'"},
+        {RFT_E_UNSUPPORTED, LLAMA ",\"hidden_act\":\"tan\\u001b\"}", "hidden_act = 'tan?'"},
         {RFT_E_ARG, LLAMA ",\"hidden_act\":5}", "'hidden_act' is not a string"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"torch_dtype\":\"\\u001b[31m\"}", "'?[31m' is none of"},
-        {RFT_E_UNSUPPORTED, LLAMA ",\"num_local_experts\":8}", "num_local_experts = 8: mixture-of-experts"},
+        {RFT_E_UNSUPPORTED, LLAMA ",\"num_local_experts\":8}", "experts = 8: mixture-of-experts"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"quantization_config\":{\"quant_method\":\"gptq\"}}", "method 'gptq'"},
+        {RFT_E_ARG, MOE ",\"num_experts\":4611686018427387904,\"num_experts_per_tok\":2}",
+         "experts = 4611686018427387904 is not in 1..4096"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8}", "experts of a token = 0 is not in 1..8"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":9}", "experts of a token = 9 is not in 1..8"},
+        {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"mlp_only_layers\":[1]}", "mlp_only_layers"},
+        {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"decoder_sparse_step\":2}", "only 1 is supported"},
+        {RFT_E_ARG, "{\"model_type\":\"gemma3\"}", "'text_config' is missing"},
+        {RFT_E_ARG, "{\"model_type\":\"gpt2\"}", "'n_embd' is missing"},
+        {RFT_E_ARG, "{\"model_type\":\"gpt2\",\"n_embd\":9223372036854775807}", "hidden size = 9223372036854775807 is over"},
+        {RFT_E_ARG, "{\"model_type\":\"deepseek_v3\"," SIZES ",\"n_routed_experts\":8,\"num_experts_per_tok\":2}",
+         "kv_lora_rank = 0 is not in"},
+        {RFT_E_ARG,
+         "{\"model_type\":\"mixtral\",\"hidden_size\":4194304,\"num_hidden_layers\":4096,\"intermediate_size\":4194304,"
+         "\"vocab_size\":1,\"num_attention_heads\":1,\"num_local_experts\":4096,\"num_experts_per_tok\":1}",
+         "over 2^58 parameters"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"quantization_config\":[]}", "method 'unnamed'"},
         {RFT_E_UNSUPPORTED, "[1]", "neither GGUF nor a config.json"},
         {RFT_E_UNSUPPORTED, " ", "neither GGUF nor a config.json"},
@@ -215,6 +364,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_models),         cmocka_unit_test(absent_keys_have_defaults),
         cmocka_unit_test(head_dim_need_not_divide), cmocka_unit_test(biases_are_epilogues),
+        cmocka_unit_test(shapes_of_architectures),  cmocka_unit_test(layouts_and_parts),
+        cmocka_unit_test(experts_are_routed),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(oversize_is_refused),

@@ -86,6 +86,8 @@ static void phases_are_parsed(void **state) {
     assert_true(p.kind == RFT_PHASE_DECODE && p.batch == 7 && p.tokens == 1);
     assert_int_equal(rft_phase_parse("prefill:2x512", &p, NULL), RFT_OK);
     assert_true(p.kind == RFT_PHASE_PREFILL && p.batch == 2 && p.tokens == 512);
+    assert_int_equal(rft_phase_parse("verify:3x5", &p, NULL), RFT_OK);
+    assert_true(p.kind == RFT_PHASE_VERIFY && p.batch == 3 && p.tokens == 5);
     assert_int_equal(rft_phase_parse("prefill:1x1073741824", &p, NULL), RFT_OK);
 }
 
@@ -125,7 +127,7 @@ static void bad_phases_are_refused(void **state) {
         }
     }
     assert_int_equal(rft_phase_parse("train:1", &p, &err), RFT_E_ARG);
-    assert_non_null(strstr(err.message, "'train:1' is neither decode:B nor prefill:BxT"));
+    assert_non_null(strstr(err.message, "'train:1' is none of decode:B, prefill:BxT and verify:BxK"));
     assert_int_equal(rft_phase_parse(NULL, &p, &err), RFT_E_ARG);
     assert_int_equal(rft_phase_parse("decode:1", NULL, &err), RFT_E_ARG);
 }
@@ -157,6 +159,7 @@ static void prefill_counts_rows(void **state) {
     rft_model *model = open_tiny(&(tiny_options){0});
     assert_int_equal(layer_at(model, 0, "prefill:3x10").m, 30);
     assert_int_equal(layer_at(model, 7, "prefill:3x10").m, 3); /* logits of the last token of each sequence */
+    assert_int_equal(layer_at(model, 7, "verify:3x10").m, 30); /* of all tokens */
     rft_model_free(model);
 }
 
@@ -221,8 +224,8 @@ static void unknown_models_are_refused(void **state) {
     (void)state;
     tiny_model(&file, &(tiny_options){.arch = "gemma9"});
     assert_refused(RFT_E_UNSUPPORTED, "'gemma9' is not supported; supported are llama, mistral");
-    tiny_model(&file, &(tiny_options){.experts = 8});
-    assert_refused(RFT_E_UNSUPPORTED, "llama.expert_count = 8: mixture-of-experts");
+    tiny_model(&file, &(tiny_options){.arch = "qwen2", .experts = 8});
+    assert_refused(RFT_E_UNSUPPORTED, "architecture 'qwen2' with experts is not supported");
     begin_file(&file, 0, 0);
     assert_refused(RFT_E_ARG, "'general.architecture' is missing");
     memcpy(file.bytes, "PK\003\004", 4);
@@ -239,7 +242,7 @@ static void inconsistent_sizes_are_refused(void **state) {
         {"llama.embedding_length", 32,
          "'blk.0.attn_q.weight' has 2 dimensions, K = 64 and N = 64; the model's sizes demand K = 32"},
         {"llama.embedding_length", 0, "hidden size = 0 is not in 1..4194304"},
-        {"llama.block_count", 3, "'blk.2.ffn_up.weight' is missing"},
+        {"llama.block_count", 3, "'blk.2.attn_q.weight' is missing"},
         {"llama.block_count", 4000, "block_count = 4000, but the file holds 15 tensors"},
         {"llama.block_count", 4294967295u, "layers = 4294967295 is not in 1..4096"},
         {"llama.block_count", 0, "layers = 0"},

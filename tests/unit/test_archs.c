@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_archs.c - small checkpoints of architectures whose tensors are joined, turned, stacked or many: their rows are those that
+ * config.json alone yields.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gguf_builder.h"
+#include "rooftile_model.h"
+#include "safetensors_builder.h"
+#include "test_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZES                                                                                                              \
+    "\"hidden_size\":64,\"num_hidden_layers\":2,\"intermediate_size\":96,\"vocab_size\":128,\"num_attention_heads\":4,"    \
+    "\"num_key_value_heads\":2,\"tie_word_embeddings\":false,\"num_experts_per_tok\":2,"
+
+static st_builder file;
+
+static void write_file(const char *name, const void *bytes, size_t size) {
+    FILE *out = fopen(in_folder(name), "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, size, out), size);
+    fclose(out);
+}
+
+/* A tensor of a list: "blocks" that have it, and experts; sizes as they are stored. */
+typedef struct part {
+    const char *name; /* with %d for the block and, where `experts`, for the expert */
+    int first, last;  /* blocks */
+    int experts, stack, rows, columns;
+} part;
+
+static void add_tensor(const char *name, const part *p) {
+    char shape[48];
+    const size_t bytes = (size_t)(p->stack ? p->stack : 1) * (size_t)(p->rows ? p->rows : 1) * (size_t)p->columns * 2;
+    if (p->stack) {
+        snprintf(shape, sizeof shape, "[%d,%d,%d]", p->stack, p->rows, p->columns);
+    } else {
+        snprintf(shape, sizeof shape, p->rows ? "[%d,%d]" : "[%d]", p->rows ? p->rows : p->columns, p->columns);
+    }
+    st_add(&file, name, "BF16", shape, bytes);
+}
+
+static void add_part(const part *p) {
+    char name[128], *star;
+    for (int block = p->first; block <= p->last; block++) {
+        for (int expert = 0; expert < (p->experts ? p->experts : 1); expert++) {
+            snprintf(name, sizeof name, "%s", p->name);
+            for (int i = 0; (star = strchr(name, '#')) != NULL; i++) {
+                *star = (char)('0' + (i == 0 ? block : expert));
+            }
+            add_tensor(name, p);
+        }
+    }
+}
+
+static rft_model *open_path(const char *name) {
+    rft_model *model = NULL;
+    rft_error err = {0};
+    if (rft_model_open(in_folder(name), &model, &err) != RFT_OK) {
+        fail_msg("%s: %s", name, err.message);
+    }
+    return model;
+}
+
+static rft_layer row_of(const rft_model *model, int64_t row) {
+    rft_layer layer = rft_layer_init();
+    assert_int_equal(rft_model_get_layer(model, row, &(rft_phase){RFT_PHASE_PREFILL, 2, 3}, &layer, NULL), RFT_OK);
+    return layer;
+}
+
+static void assert_same(const rft_model *tensors, const rft_model *sizes) {
+    rft_model_info x = rft_model_info_init(), y = rft_model_info_init();
+    assert_int_equal(rft_model_layer_count(tensors), rft_model_layer_count(sizes));
+    for (int64_t i = 0; i < rft_model_layer_count(sizes); i++) {
+        const rft_layer a = row_of(tensors, i), b = row_of(sizes, i);
+        if (strcmp(a.name, b.name) != 0 || a.count != b.count || a.m != b.m || a.n != b.n || a.k != b.k || a.order != b.order ||
+            a.weight_bytes != b.weight_bytes || a.runs != b.runs || strcmp(a.epilogue, b.epilogue) != 0) {
+            fail_msg("%s: %lld of %lld x %lld, %s; %s: %lld of %lld x %lld, %s", a.name, (long long)a.count, (long long)a.n,
+                     (long long)a.k, a.epilogue, b.name, (long long)b.count, (long long)b.n, (long long)b.k, b.epilogue);
+        }
+        assert_true(a.tensor >= 0);
+    }
+    assert_int_equal(rft_model_get_info(tensors, &x, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_info(sizes, &y, NULL), RFT_OK);
+    if (x.parameters != y.parameters || x.active_parameters != y.active_parameters) {
+        fail_msg("%s: %lld and %lld parameters", x.architecture, (long long)x.parameters, (long long)y.parameters);
+    }
+}
+
+static void check(const char *config, const part *parts, size_t count) {
+    st_begin(&file);
+    for (size_t i = 0; i < count; i++) {
+        add_part(&parts[i]);
+    }
+    st_end(&file);
+    write_file("config.json", config, strlen(config));
+    write_file("model.safetensors", file.bytes, file.size);
+    rft_model *tensors = open_path("."), *sizes = open_path("config.json");
+    assert_same(tensors, sizes);
+    rft_model_free(tensors);
+    rft_model_free(sizes);
+}
+
+#define CHECK(config, parts) check(config, parts, sizeof parts / sizeof parts[0])
+#define BLOCK(name, rows, columns) {"model.layers.#." name, 0, 1, 0, 0, rows, columns}
+#define ATTENTION                                                                                                          \
+    BLOCK("self_attn.q_proj.weight", 64, 64), BLOCK("self_attn.k_proj.weight", 32, 64),                                    \
+        BLOCK("self_attn.v_proj.weight", 32, 64), BLOCK("self_attn.o_proj.weight", 64, 64)
+#define NORMS BLOCK("input_layernorm.weight", 0, 64), BLOCK("post_attention_layernorm.weight", 0, 64)
+#define ENDS                                                                                                               \
+    {"model.embed_tokens.weight", 0, 0, 0, 0, 128, 64}, {"model.norm.weight", 0, 0, 0, 0, 0, 64},                          \
+        {"lm_head.weight", 0, 0, 0, 0, 128, 64}
+#define EXPERT(name, first, rows, columns) {"model.layers.#." name, first, 1, 4, 0, rows, columns}
+
+static void gpt2_is_turned(void **state) {
+    (void)state;
+    static const part parts[] = {
+        {"h.#.attn.c_attn.weight", 0, 1, 0, 0, 64, 192},   {"h.#.attn.c_attn.bias", 0, 1, 0, 0, 0, 192},
+        {"h.#.attn.c_proj.weight", 0, 1, 0, 0, 64, 64},    {"h.#.attn.c_proj.bias", 0, 1, 0, 0, 0, 64},
+        {"h.#.mlp.c_fc.weight", 0, 1, 0, 0, 64, 256},      {"h.#.mlp.c_fc.bias", 0, 1, 0, 0, 0, 256},
+        {"h.#.mlp.c_proj.weight", 0, 1, 0, 0, 256, 64},    {"h.#.mlp.c_proj.bias", 0, 1, 0, 0, 0, 64},
+        {"h.#.ln_1.weight", 0, 1, 0, 0, 0, 64},            {"h.#.ln_1.bias", 0, 1, 0, 0, 0, 64},
+        {"h.#.ln_2.weight", 0, 1, 0, 0, 0, 64},            {"h.#.ln_2.bias", 0, 1, 0, 0, 0, 64},
+        {"ln_f.weight", 0, 0, 0, 0, 0, 64},                {"ln_f.bias", 0, 0, 0, 0, 0, 64},
+        {"wte.weight", 0, 0, 0, 0, 101, 64},               {"wpe.weight", 0, 0, 0, 0, 32, 64},
+    };
+    CHECK("{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":4,\"n_inner\":null,\"vocab_size\":101,"
+          "\"n_positions\":32,\"torch_dtype\":\"bfloat16\"}",
+          parts);
+}
+
+static void phi3_is_joined(void **state) {
+    (void)state;
+    static const part parts[] = {BLOCK("self_attn.qkv_proj.weight", 128, 64), BLOCK("self_attn.o_proj.weight", 64, 64),
+                                 BLOCK("mlp.gate_up_proj.weight", 192, 64),   BLOCK("mlp.down_proj.weight", 64, 96), NORMS, ENDS};
+    CHECK("{\"model_type\":\"phi3\"," SIZES "\"torch_dtype\":\"bfloat16\"}", parts);
+}
+
+static void mixtral_has_a_tensor_an_expert(void **state) {
+    (void)state;
+    static const part parts[] = {ATTENTION, NORMS, ENDS, BLOCK("block_sparse_moe.gate.weight", 4, 64),
+                                 EXPERT("block_sparse_moe.experts.#.w1.weight", 0, 96, 64),
+                                 EXPERT("block_sparse_moe.experts.#.w3.weight", 0, 96, 64),
+                                 EXPERT("block_sparse_moe.experts.#.w2.weight", 0, 64, 96)};
+    CHECK("{\"model_type\":\"mixtral\"," SIZES "\"num_local_experts\":4,\"torch_dtype\":\"bfloat16\"}", parts);
+}
+
+static void gpt_oss_is_stacked(void **state) {
+    (void)state;
+    static const part parts[] = {ATTENTION, NORMS, ENDS,
+                                 BLOCK("self_attn.q_proj.bias", 0, 64), BLOCK("self_attn.k_proj.bias", 0, 32),
+                                 BLOCK("self_attn.v_proj.bias", 0, 32), BLOCK("self_attn.o_proj.bias", 0, 64),
+                                 BLOCK("self_attn.sinks", 0, 4), BLOCK("mlp.router.weight", 4, 64),
+                                 BLOCK("mlp.router.bias", 0, 4),
+                                 {"model.layers.#.mlp.experts.gate_up_proj", 0, 1, 0, 4, 64, 192},
+                                 BLOCK("mlp.experts.gate_up_proj_bias", 4, 192),
+                                 {"model.layers.#.mlp.experts.down_proj", 0, 1, 0, 4, 96, 64},
+                                 BLOCK("mlp.experts.down_proj_bias", 4, 64)};
+    CHECK("{\"model_type\":\"gpt_oss\"," SIZES "\"num_local_experts\":4,\"attention_bias\":true,"
+          "\"torch_dtype\":\"bfloat16\"}",
+          parts);
+}
+
+static void deepseek_begins_dense(void **state) {
+    (void)state;
+    static const part parts[] = {BLOCK("self_attn.q_a_proj.weight", 24, 64), BLOCK("self_attn.q_a_layernorm.weight", 0, 24),
+                                 BLOCK("self_attn.q_b_proj.weight", 96, 24), BLOCK("self_attn.kv_a_proj_with_mqa.weight", 40, 64),
+                                 BLOCK("self_attn.kv_a_layernorm.weight", 0, 32), BLOCK("self_attn.kv_b_proj.weight", 128, 32),
+                                 BLOCK("self_attn.o_proj.weight", 64, 64), NORMS, ENDS,
+                                 {"model.layers.#.mlp.up_proj.weight", 0, 0, 0, 0, 96, 64},
+                                 {"model.layers.#.mlp.gate_proj.weight", 0, 0, 0, 0, 96, 64},
+                                 {"model.layers.#.mlp.down_proj.weight", 0, 0, 0, 0, 64, 96},
+                                 {"model.layers.#.mlp.gate.weight", 1, 1, 0, 0, 4, 64},
+                                 {"model.layers.#.mlp.gate.e_score_correction_bias", 1, 1, 0, 0, 0, 4},
+                                 EXPERT("mlp.experts.#.up_proj.weight", 1, 48, 64),
+                                 EXPERT("mlp.experts.#.gate_proj.weight", 1, 48, 64),
+                                 EXPERT("mlp.experts.#.down_proj.weight", 1, 64, 48),
+                                 {"model.layers.#.mlp.shared_experts.up_proj.weight", 1, 1, 0, 0, 96, 64},
+                                 {"model.layers.#.mlp.shared_experts.gate_proj.weight", 1, 1, 0, 0, 96, 64},
+                                 {"model.layers.#.mlp.shared_experts.down_proj.weight", 1, 1, 0, 0, 64, 96}};
+    CHECK("{\"model_type\":\"deepseek_v3\"," SIZES "\"n_routed_experts\":4,\"n_shared_experts\":2,\"moe_intermediate_size\":48,"
+          "\"first_k_dense_replace\":1,\"q_lora_rank\":24,\"kv_lora_rank\":32,\"qk_nope_head_dim\":16,\"qk_rope_head_dim\":8,"
+          "\"v_head_dim\":16,\"torch_dtype\":\"bfloat16\"}",
+          parts);
+}
+
+/* ---- GGUF ---- */
+
+static builder gguf;
+
+static void put_stack(const char *what, unsigned block, uint64_t k, uint64_t n, uint64_t e) {
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.%s.weight", block, what);
+    put_string(&gguf, name);
+    put(&gguf, 3, 4);
+    put(&gguf, k, 8);
+    put(&gguf, n, 8);
+    put(&gguf, e, 8);
+    put(&gguf, 30, 4);
+    put(&gguf, gguf.data_bytes, 8);
+    gguf.data_bytes += (k * n * e * 2 + 31) / 32 * 32;
+}
+
+static void gguf_experts_are_stacked(void **state) {
+    (void)state;
+    rft_model *model = NULL;
+    rft_error err = {0};
+    begin_file(&gguf, 1 + 2 * 8, 8);
+    put_string_key(&gguf, "general.architecture", "llama");
+    put_tiny_size(&gguf, "llama", "block_count", 2);
+    put_tiny_size(&gguf, "llama", "embedding_length", 64);
+    put_tiny_size(&gguf, "llama", "feed_forward_length", 96);
+    put_tiny_size(&gguf, "llama", "attention.head_count", 4);
+    put_tiny_size(&gguf, "llama", "attention.head_count_kv", 2);
+    put_tiny_size(&gguf, "llama", "expert_count", 4);
+    put_tiny_size(&gguf, "llama", "expert_used_count", 2);
+    put_tensor(&gguf, "token_embd.weight", 30, 64, 128, 64 * 128 * 2);
+    for (unsigned block = 0; block < 2; block++) {
+        put_tiny_matrix(&gguf, block, "attn_q", 30, 64, 64);
+        put_tiny_matrix(&gguf, block, "attn_k", 30, 64, 32);
+        put_tiny_matrix(&gguf, block, "attn_v", 30, 64, 32);
+        put_tiny_matrix(&gguf, block, "attn_output", 30, 64, 64);
+        put_tiny_matrix(&gguf, block, "ffn_gate_inp", 30, 64, 4);
+        put_stack("ffn_up_exps", block, 64, 96, 4);
+        put_stack("ffn_gate_exps", block, 64, 96, 4);
+        put_stack("ffn_down_exps", block, 96, 64, 4);
+    }
+    end_file(&gguf);
+    if (rft_model_open_memory(gguf.bytes, gguf.size, &model, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+    const rft_layer down = row_of(model, 7);
+    assert_string_equal(down.name, "expert_down");
+    assert_true(down.count == 8 && down.n == 64 && down.k == 96 && down.weight_bytes == 64 * 96 * 2 && down.experts_used == 2);
+    assert_int_equal(rft_model_layer_count(model), 9);
+    rft_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpt2_is_turned),        cmocka_unit_test(phi3_is_joined),
+        cmocka_unit_test(mixtral_has_a_tensor_an_expert), cmocka_unit_test(gpt_oss_is_stacked),
+        cmocka_unit_test(deepseek_begins_dense), cmocka_unit_test(gguf_experts_are_stacked),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
