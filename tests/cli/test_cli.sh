@@ -271,6 +271,18 @@ JSON
     run 0 model "$work/config.json" --run "${quick[@]}"
     says 'measured'
     says 'random ones were run'
+    run 0 model "$root/bench/models/mixtral-8x7b.json" --phase decode:8
+    says 'expert_up +230.4 of 256 +3 +14336 +4096'
+    says 'routing +[0-9.]+ GB of them read as expected, 25.50 GB to'
+    run 0 model "$root/bench/models/mixtral-8x7b.json" --json
+    says '"layer":"expert_up".*"experts":8,"experts_used":2,"runs":64.0'
+    says '"active_parameters":12879925248'
+    cat >"$work/turned.json" <<'JSON'
+{"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 101, "n_positions": 32}
+JSON
+    run 0 model "$work/turned.json" --phase verify:2x8 --run "${quick[@]}"
+    says 'attn_qkv: joins q\+k\+v, stored \[in, out\]'
+    says 'lm_head +1 +16 +101 +64'
     run 2 model "$work/config.json" --phase decode
     complains '--phase'
     run 2 model
