@@ -45,7 +45,7 @@ static rft_status read_type(const json_t *root, rft__hparams *h, rft_error *err)
     RFT_FAIL(err, RFT_E_UNSUPPORTED, "torch_dtype = '%.40s' is none of float32, float16 and bfloat16", name);
 }
 
-/* Blocks without experts among those with them, by number: no known checkpoint has any. */
+/* Blocks without experts among those with them, by number: no model that was looked at has any. */
 static rft_status refuse_exceptions(const json_t *root, rft_error *err) {
     const size_t count = json_array_size(rft__json_find(root, "mlp_only_layers"));
     if (count > 0) {
