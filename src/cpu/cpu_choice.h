@@ -34,6 +34,7 @@ typedef struct rft__cpu_range {
 } rft__cpu_range;
 
 enum { RFT__MAX_RANGES = 72, RFT__TABLE_M = 64 }; /* beyond TABLE_M rows one pick serves all */
+enum { RFT__MAX_CANDIDATES = 256 };               /* kernels of all levels together */
 
 struct rft__choice {
     rft__device *device;

@@ -36,8 +36,6 @@ typedef struct candidate {
     char reason[120]; /* why refused; empty: allowed at `cost` */
 } candidate;
 
-enum { MAX_CANDIDATES = 192 };
-
 /* Kernels of columns: most panels in a chunk, and k of a pass: 32 bytes of a column, or 8 k where few sums go in and out (bf16,
  * 2048 x 2048, one Zen 4 core, GB/s with 8 and 16 k: m = 1 25.8 25.3, m = 2 27.5 26.5, m = 4 18.1 21.9). */
 enum { IN_PLACE_PANELS = 128, IN_PLACE_K_BYTES = 32, IN_PLACE_FEW_K = 8, IN_PLACE_FEW_ROWS = 2 };
@@ -265,7 +263,7 @@ static int list_candidates(const rft__device *d, const rft__problem *p, const ch
     int n = 0;
     for (int level = rft__isa_count() - 1; level >= 0; level--) {
         const rft__isa *isa = rft__isa_at(level);
-        for (int i = 0; i < isa->n_kernels && n < MAX_CANDIDATES; i++) {
+        for (int i = 0; i < isa->n_kernels && n < RFT__MAX_CANDIDATES; i++) {
             if (forced == NULL || strcmp(forced, isa->kernels[i].name) == 0) {
                 list[n++] = judge(d, p, isa->kernels + i, level, forced != NULL, m);
             }
@@ -298,7 +296,7 @@ static const candidate *cheapest(const candidate *list, int n, order only) {
 
 /* A batch-invariant plan must sum alike at every m: it settles at one m which order that is. */
 static order invariant_order(const rft__device *d, const rft__problem *p, const char *forced) {
-    candidate list[MAX_CANDIDATES];
+    candidate list[RFT__MAX_CANDIDATES];
     const candidate *best = cheapest(list, list_candidates(d, p, forced, 16, list), ANY_ORDER);
     return best != NULL ? order_of(best->kernel) : ANY_ORDER;
 }
@@ -356,7 +354,7 @@ static bool same_pick(const rft__cpu_pick *a, const rft__cpu_pick *b) {
 
 static rft_status fill_ranges(rft__choice *c, const char *forced, rft_error *err) {
     const order only = c->p.batch_invariant ? invariant_order(c->device, &c->p, forced) : ANY_ORDER;
-    candidate list[MAX_CANDIDATES];
+    candidate list[RFT__MAX_CANDIDATES];
     int64_t m = c->p.m_min;
     while (m <= c->p.m_max) {
         const int64_t end = m > RFT__TABLE_M ? c->p.m_max : m; /* beyond the table one pick, judged at its end */
@@ -427,7 +425,7 @@ static void explain_8bit(const rft__problem *p, const rft__cpu_kernel *kernel, r
 void rft__cpu_explain(const rft__choice *choice, int64_t m, rft__text *text) {
     const rft__cpu_pick *pick = rft__cpu_pick_at(choice, m);
     const rft__grid g = rft__cpu_grid(choice, pick, m);
-    candidate list[MAX_CANDIDATES];
+    candidate list[RFT__MAX_CANDIDATES];
     const int n = list_candidates(choice->device, &choice->p, choice->forced ? pick->kernel->name : NULL, m, list);
     rft__text_add(text, "taken    %-42s %s; kc %lld, mc %lld, nc %lld; threads %d x %d x %d (m x n x k)", pick->kernel->name,
                   source_text(pick->source), (long long)pick->kc, (long long)pick->mc, (long long)pick->nc * RFT__PANEL, g.m, g.n,

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { DEPTH = 512, TILES = 4, RUNS = 101, ALIGN = 64 };
@@ -42,10 +43,11 @@ static void describe(bench *b, const rft_kernel_info *row, int64_t l2) {
     b->desc.x = row->x == RFT_I8 ? RFT_F32 : row->x;
     b->desc.compute = row->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
     b->desc.y = RFT_F32;
-    b->desc.w.elem = row->w;
+    /* Strips of bytes serve all codes; those of sums of 32 k at every level. */
+    b->desc.w.elem = strstr(row->name, "_bytes_") != NULL ? RFT_GGUF_Q4_0 : row->w;
     b->desc.w.k = DEPTH;
-    b->desc.w.n = (l2 / 2 / row_bytes(row->w) + row->nr - 1) / row->nr * row->nr;
-    if (row->w == RFT_U4 || row->w == RFT_U8) { /* rows of codes with zero points */
+    b->desc.w.n = (l2 / 2 / row_bytes(b->desc.w.elem) + row->nr - 1) / row->nr * row->nr;
+    if (b->desc.w.elem == RFT_U4 || b->desc.w.elem == RFT_U8) { /* rows of codes with zero points */
         b->desc.w.scale = RFT_F32;
         b->desc.w.zero = RFT_U8;
     }

@@ -2,7 +2,7 @@
  *
  * test_pack_levels.c - packing and widening of panels at every ISA level of this machine against the portable level, bit
  * for bit: all heights and widths, short k, odd strides. Source and panel lie against inaccessible pages, at their end and
- * at their start in turn, so that one byte read or written outside them ends the test.
+ * at their start in turn, so that one byte read or written outside them ends the test. And the number of their kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "cpu/cpu_choice.h"
 #include "cpu/cpuid.h"
 
 #include <stdio.h>
@@ -197,8 +198,19 @@ static void ref_packs_the_layout(void **state) {
     }
 }
 
+/* A plan judges every kernel of every level: its list has room for all. */
+static void candidates_have_room(void **state) {
+    (void)state;
+    int rows = 0;
+    for (int level = 0; level < rft__isa_count(); level++) {
+        rows += rft__isa_at(level)->n_kernels;
+    }
+    assert_in_range(rows, 1, RFT__MAX_CANDIDATES);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(candidates_have_room),
         cmocka_unit_test(ref_packs_the_layout),
         cmocka_unit_test(packs_like_ref),
         cmocka_unit_test(decodes_like_ref),
