@@ -33,8 +33,9 @@ typedef struct rft__stream {
     rft__stream_copy_fn *copy;
 } rft__stream;
 
-rft__peak_fn rft__peak_fma_f32_ref, rft__peak_fma_f32_avx2, rft__peak_madd_i8_avx2, rft__peak_dot_i8_avx2vnni, rft__peak_fma_f32_avx512,
-    rft__peak_dot_i8_avx512, rft__peak_dot_bf16_avx512bf16, rft__peak_tile_bf16_amx, rft__peak_tile_i8_amx;
+rft__peak_fn rft__peak_fma_f32_ref, rft__peak_fma_f32_avx2, rft__peak_madd_i8_avx2, rft__peak_dot_i8_avx2vnni,
+    rft__peak_fma_f32_avx512, rft__peak_dot_i8_avx512, rft__peak_dot_bf16_avx512bf16, rft__peak_tile_bf16_amx,
+    rft__peak_tile_i8_amx;
 rft__stream_read_fn rft__stream_read_ref, rft__stream_read_avx2, rft__stream_read_avx512;
 rft__stream_copy_fn rft__stream_copy_ref, rft__stream_copy_avx2, rft__stream_copy_avx512;
 
