@@ -134,7 +134,7 @@ typedef struct rft_verify_result {
     double max_error, limit;                /* the largest |error| and the bound at that element */
     double worst;                           /* max of |error| / bound: a result is right when <= 1 */
     int64_t worst_b, worst_m, worst_n;
-    double worst_y, worst_ref;
+    double worst_y, worst_ref;              /* y in 8 bits: what its code stands for */
 } rft_verify_result;
 
 /* Compares y with an f64 reference over the stored operands (w: as rft_weight_src.q of the descriptor), epilogue included,

@@ -262,22 +262,29 @@ static bool may_be_nan(const verifier *v, int64_t row) {
     return v->not_finite[i];
 }
 
+/* Of y: 1 where it is of floats. */
+static double scale_at(const verifier *v, const int64_t at[3]) {
+    const rft__epi_quantize *q = &v->p->epi.quantize;
+    if (!rft__type_is_8bit(v->p->y)) {
+        return 1.0;
+    }
+    const rft_operand *o = v->args->operand + q->operand;
+    if (q->kind == RFT_EPI_QUANTIZE) {
+        return (double)*(const float *)o->ptr;
+    }
+    const int64_t row = at[0] * o->batch_stride + at[1] * rft__epi_row_scales_ld(&v->p->epi, v->args->operand);
+    return (double)((const float *)o->ptr)[row + at[2] / q->group];
+}
+
 /* y in 8 bits. look: at the whole group's codes too, once for some columns of it. */
 static rft__deviation compare_codes(const verifier *v, const int64_t at[3], bool look, double code, double value, double error) {
     const rft__epi_quantize *q = &v->p->epi.quantize;
-    const rft_operand *o = v->args->operand + q->operand;
-    rft__codes_scale s = {.found = q->kind == RFT_EPI_QUANTIZE_ROWS, .reaches = true};
-    if (!s.found) {
-        s.scale = (double)*(const float *)o->ptr;
-        return rft__verify_compare_codes(v->p->y, &s, code, value, error);
-    }
-    const int64_t group = at[2] / q->group, row = at[0] * v->args->y_batch_stride + at[1] * v->args->ldy;
-    const int64_t scale = at[0] * o->batch_stride + at[1] * rft__epi_row_scales_ld(&v->p->epi, v->args->operand) + group;
-    s.scale = (double)((const float *)o->ptr)[scale];
-    if (look && s.scale > 0.0) {
+    rft__codes_scale s = {.scale = scale_at(v, at), .found = q->kind == RFT_EPI_QUANTIZE_ROWS, .reaches = true};
+    if (s.found && look && s.scale > 0.0) {
+        const int64_t group = at[2] / q->group, row = at[0] * v->args->y_batch_stride + at[1] * v->args->ldy;
         s.reaches = reaches_top(v, row, group * q->group, rft__min((group + 1) * q->group, v->p->epi.n_out));
     }
-    s.may_be_nan = isnan(s.scale) && may_be_nan(v, at[1]);
+    s.may_be_nan = s.found && isnan(s.scale) && may_be_nan(v, at[1]);
     return rft__verify_compare_codes(v->p->y, &s, code, value, error);
 }
 
@@ -294,7 +301,7 @@ static void compare_one(const verifier *v, rft_verify_result *result, const int6
     record(result,
            rft__type_is_8bit(v->p->y) ? compare_codes(v, at, column == 0, y, value[0], error[0])
                                       : rft__verify_compare(v->p->y, y, value[0], error[0]),
-           at, y, value[0]);
+           at, y * scale_at(v, at), value[0]);
 }
 
 static void compare_block(verifier *v, worker *w, const int64_t *columns, int64_t n_columns) {
