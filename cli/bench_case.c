@@ -4,6 +4,8 @@
  */
 #include "bench_case.h"
 
+#include <math.h>
+
 /* f64 work of one proof: on a GPU the processor would take longer for more than the GPU needs for all rows. */
 #define GFLOP_CPU 0 /* the library's default */
 #define GFLOP_GPU 2
@@ -13,7 +15,7 @@ static int no_memory(const bench_case *c) {
     return CLI_LIBRARY;
 }
 
-/* Elements that an op reads of its operand, in `type`; bits and seeds count as bytes. */
+/* Elements of an op's operand, in `type`; bits and seeds count as bytes. */
 static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns, rft_type *type) {
     *type = op->type;
     switch (op->kind) {
@@ -31,6 +33,12 @@ static int64_t operand_elements(const rft_epi_op *op, int64_t m, int64_t columns
     case RFT_EPI_DROPOUT:
         *type = RFT_U8;
         return 16;
+    case RFT_EPI_QUANTIZE:
+        *type = RFT_F32;
+        return 1;
+    case RFT_EPI_QUANTIZE_ROWS:
+        *type = RFT_F32;
+        return m * scales_along(columns, (int64_t)op->alpha);
     default:
         return 0;
     }
@@ -45,6 +53,35 @@ static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint6
     return CLI_OK;
 }
 
+static double largest(const float *y, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)y[i]));
+    return most;
+}
+
+/* The scale that calibration would give: with it the largest |y| of this very product is the largest code. */
+static rft_status write_scale(bench_case *c, const bench_case *before, const buffer *scale) {
+    const double most = largest(before->y.p, (int64_t)(before->y.bytes / sizeof(float)));
+    const float one = most > 0 ? (float)(most / (c->o->y == RFT_I8 ? 127 : 448)) : 1;
+    return buffer_write(scale, 0, &one, sizeof one, &c->err);
+}
+
+static int calibrate(bench_case *c, const buffer *scale) {
+    run_options plain = *c->o;
+    bench_case before;
+    plain.kernel = NULL;
+    plain.y = RFT_F32;
+    plain.epi.n_op--;
+    int code = case_make(&before, &plain, c->ctx, c->set, c->m);
+    if (code != CLI_OK)
+        return code;
+    if (case_run(&before, 0, NULL, &c->err) != RFT_OK || write_scale(c, &before, scale) != RFT_OK)
+        code = cli_failed(&c->err, "scale of y");
+    case_free(&before);
+    return code;
+}
+
 static int make_operands(bench_case *c) {
     int64_t columns = c->n;
     int code = CLI_OK;
@@ -54,10 +91,45 @@ static int make_operands(bench_case *c) {
         int64_t elements = operand_elements(op, c->m, columns, &type);
         if (op_is_glu(op))
             columns /= 2;
+        if (op->kind == RFT_EPI_QUANTIZE_ROWS) { /* written, so that each product of a batch has its own */
+            c->operand[i].batch_stride = elements;
+            elements *= c->o->batch; /* no more than y has */
+        }
         if (elements)
             code = fill(c, &c->operand_data[i], type, elements, c->o->seed + 100 + i);
         c->operand[i].ptr = c->operand_data[i].p;
+        if (code == CLI_OK && op->kind == RFT_EPI_QUANTIZE)
+            code = calibrate(c, &c->operand_data[i]);
     }
+    return code;
+}
+
+static rft_status round_x(bench_case *c, const buffer *floats) {
+    rft_quantize_args q = rft_quantize_args_init();
+    q.from = RFT_F32;
+    q.to = c->o->x;
+    q.m = c->m * c->o->batch;
+    q.k = c->k;
+    q.group_k = c->o->x_groups.k;
+    q.x = floats->p;
+    q.q = c->x.p;
+    q.scale = c->x_scale.p;
+    return rft_quantize(c->ctx, &q, &c->err);
+}
+
+/* Codes and scales, as a layer in front would hand them on. */
+static int make_codes(bench_case *c, int64_t elements) {
+    buffer floats = {0};
+    int64_t scales;
+    size_t bytes;
+    if (!cli_product(c->m, c->o->batch, scales_along(c->k, c->o->x_groups.k), &scales) || !cli_bytes(RFT_F32, scales, &bytes) ||
+        buffer_make(&c->x, c->ctx, (size_t)elements, &c->err) != RFT_OK ||
+        buffer_make(&c->x_scale, c->ctx, bytes, &c->err) != RFT_OK)
+        return no_memory(c);
+    int code = fill(c, &floats, RFT_F32, elements, c->o->seed + 1);
+    if (code == CLI_OK && round_x(c, &floats) != RFT_OK)
+        code = cli_failed(&c->err, "x in 8 bits");
+    buffer_free(&floats);
     return code;
 }
 
@@ -66,7 +138,7 @@ static int make_data(bench_case *c) {
     size_t bytes;
     if (!cli_product(c->m, c->k, c->o->batch, &elements))
         return no_memory(c);
-    int code = fill(c, &c->x, c->o->x, elements, c->o->seed + 1);
+    int code = cli_8bit(c->o->x) ? make_codes(c, elements) : fill(c, &c->x, c->o->x, elements, c->o->seed + 1);
     if (code != CLI_OK)
         return code;
     if (!cli_product(c->m, c->columns, c->o->batch, &elements) || !cli_bytes(c->o->y, elements, &bytes) ||
@@ -106,6 +178,7 @@ void case_free(bench_case *c) {
     rft_plan_free(c->plan);
     c->plan = NULL;
     buffer_free(&c->x);
+    buffer_free(&c->x_scale);
     buffer_free(&c->y);
     buffer_free(&c->workspace);
     for (int i = 0; i < RFT_MAX_OPERANDS; i++)
@@ -116,6 +189,7 @@ static rft_linear_args make_args(const bench_case *c, int64_t i, void *stream) {
     rft_linear_args a = rft_linear_args_init();
     a.m = c->m;
     a.x = c->x.p;
+    a.x_scale = c->x_scale.p;
     a.y = c->y.p;
     a.operand = c->operand;
     a.n_operand = c->o->epi.n_op;

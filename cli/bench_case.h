@@ -17,7 +17,7 @@ typedef struct bench_case {
     int64_t m, n, k, columns; /* columns of y */
     rft_plan *plan;
     rft_plan_info info;
-    buffer x, y, workspace, operand_data[RFT_MAX_OPERANDS];
+    buffer x, x_scale, y, workspace, operand_data[RFT_MAX_OPERANDS];
     rft_operand operand[RFT_MAX_OPERANDS];
     rft_verify_result proof;
     double w_bytes; /* stored; of the least traffic */

@@ -16,8 +16,8 @@ typedef struct row_peer {
 } row_peer;
 
 typedef struct bench_row {
-    const char *device, *layout, *epi, *phase, *x, *y, *compute, *bound;
-    char kernel[ROW_NAME], w[WEIGHT_TEXT];
+    const char *device, *layout, *epi, *phase, *y, *compute, *bound;
+    char kernel[ROW_NAME], x[X_TEXT], w[WEIGHT_TEXT];
     int64_t m, n, k;
     double flops, min_bytes, intensity;
     double us, us_min, spread, call_us;

@@ -32,11 +32,6 @@ int bench_open(bench_job *job, const run_options *o) {
     rft_error err = {0};
     rft_device_info device = {.struct_size = sizeof device};
     job->o = o;
-    if (cli_8bit(o->x) || cli_8bit(o->y)) {
-        cli_message("--x %s --y %s: activations in 8 bits are proved by check, not timed", rft_type_name(o->x),
-                    rft_type_name(o->y));
-        return CLI_USAGE;
-    }
     if (o->between && strncmp(o->device, "cpu", 3) == 0)
         cli_message("--between: calls on the CPU do not overlap, so nothing is run between them");
     if (o->unfused && strncmp(o->device, "cpu", 3) != 0)
@@ -123,8 +118,8 @@ static bool agrees(const char *name, double difference, double rounding) {
 }
 
 static const char *refuses_unfused(const run_options *o) {
-    if (o->y == RFT_F16 || o->batch > 1)
-        return "f16 output and batches have no separate pass here";
+    if (o->y == RFT_F16 || cli_8bit(o->y) || o->batch > 1)
+        return "output in f16 or 8 bits and batches have no separate pass here";
     return unfused_refuses(&o->epi);
 }
 
@@ -180,12 +175,22 @@ static void report_refusal(peer *p, const char *why) {
     cli_message("%s: left out: %s", p->name, why);
 }
 
+/* Their x has no scales, or they round it themselves. One without files reads W alone. */
+static const char *refuses_peer(const run_options *o, const peer *p) {
+    if (o->batch > 1)
+        return "a batch is not offered to other libraries";
+    if (p->kind->files && (cli_8bit(o->x) || cli_8bit(o->y)))
+        return "x and y in 8 bits with scales are not offered to other libraries";
+    return NULL;
+}
+
 static void enlist_peer(bench_job *job, peer *p, bench_case *c, weight_set *set, const void *ours, line_up *l) {
     peer_product product = product_of(c, set);
-    char why[CLI_WHY] = "a batch is not offered to other libraries";
+    const char *refusal = refuses_peer(job->o, p);
+    char why[CLI_WHY] = "";
     p->rounding = 0;
-    if (job->o->batch > 1 || !p->kind->prepare(p, &product, why))
-        report_refusal(p, why);
+    if (refusal || !p->kind->prepare(p, &product, why))
+        report_refusal(p, refusal ? refusal : why);
     else if (!p->kind->files || peer_agrees(p, c, ours))
         enlist(l, run_peer, p, p->name, p->version);
     else
@@ -268,7 +273,6 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
                    .layout = o->layout,
                    .epi = o->epi.text,
                    .phase = job->phase,
-                   .x = rft_type_name(o->x),
                    .y = rft_type_name(o->y),
                    .compute = compute_name(o->compute),
                    .m = m,
@@ -276,6 +280,7 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
                    .k = k,
                    .on_gpu = !on_host(job->ctx),
                    .threads = job->context_threads};
+    x_text(o->x, &o->x_groups, r.x);
     if (job->w_name)
         snprintf(r.w, sizeof r.w, "%s", job->w_name);
     else

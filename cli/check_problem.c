@@ -38,18 +38,17 @@ weight_scales check_scales_of(const check_problem *p) {
     return s;
 }
 
-static int64_t groups_of(int64_t extent, int64_t group) { return group ? (extent + group - 1) / group : extent > 0; }
-
 check_x_scales check_x_scales_of(const check_problem *p) {
     static const int64_t groups[] = {0, 0, -1, 32, 64, 96, 128, 256};
     uint64_t state = ~p->seed / 2;
-    const int64_t group = groups[check_random_next(&state) % 8], row = group > 0 ? groups_of(p->k, group) : 1;
+    const int64_t drawn = groups[check_random_next(&state) % 8], group = p->x_groups.given ? p->x_groups.k : drawn;
+    const int64_t row = group > 0 ? scales_along(p->k, group) : 1;
     if (!cli_8bit(p->x))
         return (check_x_scales){0};
     return (check_x_scales){group, group < 0 ? 1 : p->batch * p->m * row};
 }
 
-int64_t check_row_scales(const rft_epi_op *op, int64_t columns) { return groups_of(columns, (int64_t)op->alpha); }
+int64_t check_row_scales(const rft_epi_op *op, int64_t columns) { return scales_along(columns, (int64_t)op->alpha); }
 
 int check_found_scales(const check_problem *p) {
     int last = (int)p->epi.n_op - 1;
@@ -58,8 +57,9 @@ int check_found_scales(const check_problem *p) {
 
 void check_repro(const check_problem *p, const char *device, char *buf, size_t cap) {
     char layout[3] = {p->x_order == RFT_K_CONTIGUOUS ? 'n' : 't', p->w_order == RFT_K_CONTIGUOUS ? 't' : 'n', '\0'};
-    char threads[32] = "", w[WEIGHT_TEXT];
+    char threads[32] = "", x[X_TEXT], w[WEIGHT_TEXT];
     weight_scales scales = check_scales_of(p);
+    x_text(p->x, &p->x_groups, x);
     weight_text(p->w, &scales, w);
     if (p->threads)
         snprintf(threads, sizeof threads, " --threads %u", p->threads);
@@ -67,8 +67,8 @@ void check_repro(const check_problem *p, const char *device, char *buf, size_t c
         buf, cap,
         "rooftile check%s%s -m %lld -n %lld -k %lld --x %s --w %s --y %s --layout %s --compute %s --epi %s --batch %lld%s "
         "--seed %llu%s%s%s%s%s%s",
-        device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k,
-        rft_type_name(p->x), w, rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
+        device ? " --device " : "", device ? device : "", (long long)p->m, (long long)p->n, (long long)p->k, x,
+        w, rft_type_name(p->y), layout, compute_name(p->compute), p->epi.text,
         (long long)p->batch, threads, (unsigned long long)p->seed, p->kernel ? " --kernel " : "", p->kernel ? p->kernel : "",
         p->isa ? " --isa " : "", p->isa ? p->isa : "", p->dynamic ? " --dynamic" : "", p->view ? " --view" : "");
 }

@@ -11,6 +11,7 @@
 #define CLI_WHY      160
 #define CLI_EPI_TEXT 256
 #define WEIGHT_TEXT  80
+#define X_TEXT       40
 
 typedef struct int_list {
     int64_t *v;
@@ -28,11 +29,17 @@ typedef struct weight_scales { /* as in rft_weight_desc; scale 0: none lie apart
     uint32_t flags; /* RFT_WEIGHT_GLOBAL_*, RFT_WEIGHT_G_IDX */
 } weight_scales;
 
+typedef struct x_groups { /* of an x in 8 bits */
+    int64_t k; /* of a scale; 0: one scale a row */
+    bool given;
+} x_groups;
+
 typedef struct shape_list {
     shape *v;
     size_t n;
     rft_type x, w, y; /* 0: the file does not say */
     weight_scales w_scales;
+    x_groups x_groups;
 } shape_list;
 
 typedef struct epilogue { /* op i that has an operand uses operand i of the run */
@@ -47,12 +54,17 @@ bool parse_number(const char *text, double min, double max, double *out, char wh
 /* "1,16,512", "1..64", and mixtures. */
 bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
+/* A type, and behind one of 8 bits how many k a scale serves: "i8" and "i8:g0" are one a row, "e4m3:g128" one for 128 k of it. */
+bool parse_x(const char *text, rft_type *type, x_groups *groups, char why[CLI_WHY]);
+void x_text(rft_type type, const x_groups *groups, char text[X_TEXT]); /* that parse_x would read */
 /* A type, and behind it what types that are neither floats of 16 bits and more nor GGUF's have apart: "i4:g128" is one scale in
  * f32 for 128 k of a row, "i8" one a row, "g3x40" one for 3 rows by 40 k (0: all), "e2m1:g32:e8m0" of that type, "u4:g128:zero"
  * with zero points, "i4:g128:act" with groups of k in any order; "times" or "over" a global scale. */
 bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char why[CLI_WHY]);
 void weight_text(rft_type type, const weight_scales *scales, char text[WEIGHT_TEXT]); /* that parse_weight would read */
 bool scales_apart(rft_type type);
+weight_scales scales_by_row(void); /* what a type whose scales lie apart has where nothing else is said */
+int64_t scales_along(int64_t extent, int64_t group); /* scales that serve `group` each, 0: all */
 void scales_describe(const weight_scales *scales, rft_weight_desc *desc);
 /* The group of each of k: as many in each as without RFT_WEIGHT_G_IDX, in an order by the seed. */
 void scales_index(const weight_scales *scales, int64_t k, uint64_t seed, int32_t *to);

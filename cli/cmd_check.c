@@ -129,6 +129,7 @@ static void run_given(check_command *c) {
                        .threads = o->threads,
                        .batch = o->batch,
                        .x = o->x,
+                       .x_groups = o->x_groups,
                        .w = o->w,
                        .scales = o->w_scales,
                        .y = o->y,

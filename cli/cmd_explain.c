@@ -85,12 +85,13 @@ static json_t *lines_of(const char *text) {
 
 static void print_json(const explainer *e, const answer *a) {
     const run_options *o = e->o;
-    char w[WEIGHT_TEXT];
+    char x[X_TEXT], w[WEIGHT_TEXT];
+    x_text(o->x, &o->x_groups, x);
     weight_text(o->w, &o->w_scales, w);
     json_t *object = json_pack(
         "{s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:o, s:i, s:o}", "kernel", a->kernel, "m",
-        (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", rft_type_name(o->x), "w",
-        w, "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops", a->work.flops,
+        (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", x, "w", w,
+        "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops", a->work.flops,
         "min_bytes", a->work.bytes, "intensity", a->work.intensity, "bound", a->has_bound ? a->bound.what : "unknown", "bound_us",
         a->has_bound ? json_real(1e6 * a->bound.seconds) : json_null(), "threads", (int)e->threads, "explain", lines_of(a->text));
     json_print(object);

@@ -23,7 +23,7 @@ static const struct argp_option flags[] = {
     {"shapes", KEY_SHAPES, "FILE", 0, "Lines of 'N K [M-LIST]' instead of -n and -k; 'm M-LIST', 'x TYPE' hold for more", 1},
     {"batch", KEY_BATCH, "N", 0, "Products at once, each with its own X and W", 1},
     {NULL, 0, NULL, 0, "Product", 2},
-    {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16; check and explain: i8, e4m3 with scales", 2},
+    {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16; on the CPU i8 or e4m3 with a scale a row, i8:g128 with one for 128 k", 2},
     {"w", KEY_W, "TYPE", 0,
      "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ..., and i8, u8, i4, u4, e2m1, e4m3, e5m2, nf4, fp4 with scales: "
      "i8 is one f32 a row, i4:g128:f16 one f16 for 128 k, u4:g32:zero with zero points, e2m1:g16:e4m3:over under a global scale, "
@@ -99,7 +99,7 @@ static bool read_value(int key, char *arg, run_options *o, char why[CLI_WHY]) {
     case 'm': return parse_list(arg, 0, &o->m, why);
     case 'n': return parse_list(arg, 0, &o->n, why);
     case 'k': return parse_list(arg, 0, &o->k, why);
-    case KEY_X: return parse_type(arg, &o->x, why);
+    case KEY_X: return parse_x(arg, &o->x, &o->x_groups, why);
     case KEY_W: return parse_weight(arg, &o->w, &o->w_scales, why);
     case KEY_Y: return parse_type(arg, &o->y, why);
     case KEY_LAYOUT: return read_layout(arg, o, why);
@@ -188,12 +188,43 @@ static rft_type first_given(rft_type flag, rft_type file, rft_type otherwise) {
 }
 
 static void settle_types(run_options *o) {
+    if (!o->x)
+        o->x_groups = o->shapes.x_groups;
     o->x = first_given(o->x, o->shapes.x, RFT_F32);
-    if (!o->w) {
-        o->w = first_given(o->shapes.w, o->x, RFT_F32);
+    if (!o->w && o->shapes.w) {
+        o->w = o->shapes.w;
         o->w_scales = o->shapes.w_scales;
+    } else if (!o->w) {
+        o->w = o->x;
+        o->w_scales = scales_apart(o->w) ? scales_by_row() : (weight_scales){0};
     }
     o->y = first_given(o->y, o->shapes.y, RFT_F32);
+}
+
+/* What the library would refuse, in the words of the command line. */
+static int check_8bit(const run_options *o) {
+    const bool x = cli_8bit(o->x);
+    if ((x || cli_8bit(o->y)) && strncmp(o->device, "cpu", 3) != 0)
+        cli_message("--%s %s --device %s: activations in 8 bits run on the CPU alone", x ? "x" : "y",
+                    rft_type_name(x ? o->x : o->y), o->device);
+    else if (x && o->x_order != RFT_K_CONTIGUOUS)
+        cli_message("--x %s --layout %s: an x in 8 bits is K-contiguous, as in nt and nn", rft_type_name(o->x), o->layout);
+    else
+        return CLI_OK;
+    return CLI_USAGE;
+}
+
+/* The same of y; check adds the op where it is missing. */
+static int check_8bit_y(const run_options *o) {
+    const bool quantizes = o->epi.n_op && op_quantizes(&o->epi.op[o->epi.n_op - 1]);
+    if (cli_8bit(o->y) && !quantizes)
+        cli_message("--y %s --epi %s: a y in 8 bits needs a list that ends in quantize or quantize_rows", rft_type_name(o->y),
+                    o->epi.text);
+    else if (!cli_8bit(o->y) && quantizes)
+        cli_message("--y %s --epi %s: what that makes is a y of i8 or e4m3", rft_type_name(o->y), o->epi.text);
+    else
+        return CLI_OK;
+    return CLI_USAGE;
 }
 
 int options_finish(run_options *o, const char *m_default) {
@@ -208,7 +239,7 @@ int options_finish(run_options *o, const char *m_default) {
         add_shapes(o, o->m.n ? &o->m : &fallback);
     list_free(&fallback);
     settle_types(o);
-    return code;
+    return code == CLI_OK ? check_8bit(o) : code;
 }
 
 static error_t hand_down(int key, char *arg, struct argp_state *state) {
@@ -227,7 +258,7 @@ int options_parse(run_options *o, int argc, char **argv, const char *doc) {
         cli_message("no shape: give -n and -k, or --shapes FILE");
         code = CLI_USAGE;
     }
-    return code;
+    return code == CLI_OK ? check_8bit_y(o) : code;
 }
 
 void options_free(run_options *o) {
@@ -256,6 +287,7 @@ rft_linear_desc options_desc(const run_options *o, int64_t n, int64_t k, int64_t
     d.x = o->x;
     d.y = o->y;
     d.x_order = o->x_order;
+    d.x_group_k = cli_8bit(o->x) ? o->x_groups.k : 0;
     d.compute = o->compute;
     d.w.elem = o->w;
     scales_describe(&o->w_scales, &d.w);

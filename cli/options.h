@@ -17,6 +17,7 @@ typedef struct run_options {
     shape_list shapes; /* made by options_finish from -n, -k and -m, or from the file */
     rft_type x, w, y;  /* 0 until options_finish where no flag gave them */
     weight_scales w_scales;
+    x_groups x_groups;
     rft_order x_order, w_order;
     rft_compute compute;
     char layout[3];

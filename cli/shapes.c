@@ -44,7 +44,7 @@ static bool set_m(reader *r, const char *text, char why[CLI_WHY]) {
 static bool set_default(reader *r, const char *key, const char *value, char why[CLI_WHY]) {
     switch (key[0]) {
     case 'x':
-        return parse_type(value, &r->out->x, why);
+        return parse_x(value, &r->out->x, &r->out->x_groups, why);
     case 'w':
         return parse_weight(value, &r->out->w, &r->out->w_scales, why);
     case 'y':

@@ -11,6 +11,8 @@
 
 bool scales_apart(rft_type type) { return cli_low_bit(type) && (int)type < 256; }
 
+weight_scales scales_by_row(void) { return (weight_scales){.scale = RFT_F32, .group_n = 1}; }
+
 static rft_type zero_of(rft_type elem) {
     return elem == RFT_I8 || elem == RFT_I4 ? RFT_I8 : elem == RFT_U8 || elem == RFT_U4 ? RFT_U8 : (rft_type)0;
 }
@@ -79,7 +81,7 @@ bool parse_weight(const char *text, rft_type *type, weight_scales *scales, char 
     good = parse_type(good ? part : text, type, why); /* what is longer is no type */
     *scales = (weight_scales){0};
     if (good && scales_apart(*type))
-        *scales = (weight_scales){.scale = RFT_F32, .group_n = 1};
+        *scales = scales_by_row();
     else if (good && rest) {
         snprintf(why, CLI_WHY, "'%.60s': %s has no scales apart from it", text, rft_type_name(*type));
         good = false;
@@ -122,12 +124,12 @@ void scales_index(const weight_scales *s, int64_t k, uint64_t seed, int32_t *to)
     }
 }
 
-static int64_t groups_of(int64_t extent, int64_t group) {
+int64_t scales_along(int64_t extent, int64_t group) {
     return group && group < extent ? extent / group + (extent % group != 0) : extent > 0;
 }
 
 bool scales_global(uint32_t weight_flags) { return weight_flags & (RFT_WEIGHT_GLOBAL_TIMES | RFT_WEIGHT_GLOBAL_OVER); }
 
 int64_t scales_count(const rft_weight_desc *d) {
-    return d->scale ? d->batch * groups_of(d->n, d->group_n) * groups_of(d->k, d->group_k) : 0;
+    return d->scale ? d->batch * scales_along(d->n, d->group_n) * scales_along(d->k, d->group_k) : 0;
 }

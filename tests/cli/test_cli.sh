@@ -184,6 +184,47 @@ test_codes() {
     says '"w":"u4:g32:zero"'
 }
 
+# x and y in 8 bits with their scales: beside codes and floats, groups that do not divide k, every way to the scales of y.
+test_activations() {
+    local x
+    for x in i8 e4m3:g32 i8:g128; do
+        run 0 bench -m 1,5 -n 48 -k 160 --x "$x" --w q4_0 "${quick[@]}" --json
+        says "\"x\":\"$x\",\"w\":\"q4_0\",\"y\":\"f32\""
+        run 0 bench -m 3 -n 48 -k 97 --x "$x" --w bf16 --batch 2 "${quick[@]}" --json
+        run 0 explain -m 3 -n 48 -k 97 --x "$x" --w f32 --json
+        says "\"x\":\"$x\""
+    done
+    run 0 bench -m 5 -n 48 -k 96 --x i8:g32 "${quick[@]}"
+    says ' x i8:g32  w i8  y f32 '
+    says 'g[a-z]+_i8_q8_'
+    run 0 bench -m 5 -n 48 -k 64 --y i8 --epi silu:quantize "${quick[@]}" --json
+    says '"err":0\.0' # in units of y, not of codes
+    run 0 bench -m 0,5 -n 48 -k 64 --y e4m3 --epi swiglu:quantize "${quick[@]}" --json
+    run 0 bench -m 5 -n 48 -k 64 --x i8 --w i4:g32 --y i8 --epi bias:quantize_rows=32 --batch 3 "${quick[@]}" --json
+    says '"y":"i8".*"epi":"bias:quantize_rows=32"'
+    run 0 bench -m 5 -n 48 -k 64 --x i8 --epi silu --unfused --vs read "${quick[@]}" --json
+    says '"name":"unfused".*"name":"read"'
+    run 0 bench -m 5 -n 48 -k 64 --y i8 --epi quantize --unfused "${quick[@]}"
+    complains '--unfused: output in f16 or 8 bits'
+    printf 'x i8:g64\nw q4_0\nm 2\n16 64\n' >"$work/shapes"
+    run 0 bench --shapes "$work/shapes" "${quick[@]}" --json
+    says '"x":"i8:g64","w":"q4_0"'
+    run 2 bench -m 1 -n 8 -k 64 --x i8:g48
+    complains "--x: 'g48' is not g<k> with a multiple of 32, or g0"
+    run 2 bench -m 1 -n 8 -k 64 --x i8:32
+    complains "--x: '32' is not g<k>"
+    run 2 bench -m 1 -n 8 -k 64 --x bf16:g32
+    complains "--x: 'bf16:g32': bf16 has no scales"
+    run 2 bench -m 1 -n 8 -k 64 --x i8 --layout tn
+    complains '--x i8 --layout tn: an x in 8 bits is K-contiguous'
+    run 2 bench -m 1 -n 8 -k 64 --x e4m3 --device cuda:0
+    complains '--x e4m3 --device cuda:0: activations in 8 bits run on the CPU alone'
+    run 2 bench -m 1 -n 8 -k 64 --y i8 --epi bias
+    complains '--y i8 --epi bias: a y in 8 bits needs a list that ends in quantize or quantize_rows'
+    run 2 bench -m 1 -n 8 -k 64 --epi quantize
+    complains '--y f32 --epi quantize: what that makes is a y of i8 or e4m3'
+}
+
 test_shapes() {
     printf '# two\nx bf16\nm 1,2\n16 32\n 32 16 3..4 # own rows\n' >"$work/shapes"
     run 0 explain --shapes "$work/shapes" --json
@@ -220,8 +261,9 @@ test_check() {
     run 0 check -m 3 -n 20 -k 33 --x e4m3 --w f32 --y e4m3 --copies --batch 2
     run 0 check --random 100000 --seconds 0.3
     complains 'the time was up'
-    run 2 bench -m 1 -n 8 -k 8 --x i8
-    complains 'activations in 8 bits are proved by check'
+    run 0 check -m 1,9 -n 40 -k 64 --x i8:g0 --w q4_0 --y e4m3
+    run 2 check -m 1 -n 8 -k 8 --x i8:g40
+    complains "--x: 'g40' is not g<k> with a multiple of 32"
     run 2 check --jobs 0
     complains '--jobs'
     run 2 check --kernel no_such_kernel
@@ -271,6 +313,9 @@ JSON
     run 0 model "$work/config.json" --run "${quick[@]}"
     says 'measured'
     says 'random ones were run'
+    run 0 model "$work/config.json" --run --x i8:g32 "${quick[@]}" --json
+    says '"layer":"attn_q"'
+    says '"x":"i8:g32"'
     run 0 model "$root/bench/models/mixtral-8x7b.json" --phase decode:8
     says 'expert_up +230.4 of 256 +3 +14336 +4096'
     says 'routing +[0-9.]+ GB of them read as expected, 25.50 GB to'
@@ -333,7 +378,7 @@ test_jit() {
     has_keys m_min n k seconds
 }
 
-for part in usage help info explain bench codes shapes check roofline model gpu jit; do
+for part in usage help info explain bench codes activations shapes check roofline model gpu jit; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then
