@@ -102,6 +102,27 @@ static void test_as_quantised_apart(void **state) {
     rft_ctx_free(ctx);
 }
 
+/* The worst element is told in units of y, as its reference is. */
+static void test_worst_in_units_of_y(void **state) {
+    (void)state;
+    rft_ctx *ctx = rft_test_context(NULL, 1);
+    fill();
+    for (int i = 0; i < 2; i++) {
+        const layer l = {i ? RFT_E4M3 : RFT_I8, 3, 70, 50, 2, i ? 32 : 0};
+        rft_epi_op ops[2];
+        rft_operand operands[2];
+        const product p = make(ctx, &l, ops, operands);
+        rft_verify_result v = {.struct_size = sizeof v};
+        prepared r = rft_test_prepare(&p);
+        OK(rft_linear_run(r.plan, &r.args, &test_err));
+        OK(rft_verify(r.plan, &r.args, p.w, 0, 1, &v, &test_err));
+        rft_test_discard(&r);
+        assert_true(v.worst > 0 && v.worst <= 1);
+        assert_true(fabs(v.worst_y - v.worst_ref) <= v.max_error * 1.0001);
+    }
+    rft_ctx_free(ctx);
+}
+
 /* Strides of y and of the scales; nothing between them is written. */
 static void test_strides(void **state) {
     (void)state;
@@ -323,7 +344,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_reference),  cmocka_unit_test(test_as_quantised_apart), cmocka_unit_test(test_strides),
         cmocka_unit_test(test_specials),           cmocka_unit_test(test_nothing_multiplied), cmocka_unit_test(test_mlp),
-        cmocka_unit_test(test_mlp_in_8_bits),      cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_mlp_in_8_bits),      cmocka_unit_test(test_bad),              cmocka_unit_test(test_worst_in_units_of_y),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
