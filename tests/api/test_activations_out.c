@@ -344,7 +344,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_reference),  cmocka_unit_test(test_as_quantised_apart), cmocka_unit_test(test_strides),
         cmocka_unit_test(test_specials),           cmocka_unit_test(test_nothing_multiplied), cmocka_unit_test(test_mlp),
-        cmocka_unit_test(test_mlp_in_8_bits),      cmocka_unit_test(test_bad),              cmocka_unit_test(test_worst_in_units_of_y),
+        cmocka_unit_test(test_mlp_in_8_bits),      cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_worst_in_units_of_y),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
