@@ -43,9 +43,12 @@ static void text_head(const model_report *r) {
     cell parameters;
     format_si(parameters, (double)i->parameters, " parameters");
     printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", file_name(r->file), parameters);
-    printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
-           (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
-           (long long)i->vocab, i->tied ? " (tied)" : "");
+    if (i->unknown)
+        printf("architecture '%s' is not known: each matrix of the file is listed, its role unknown\n", i->architecture);
+    else
+        printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
+               (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
+               (long long)i->vocab, i->tied ? " (tied)" : "");
     if (i->experts > 0) {
         format_si(parameters, (double)i->active_parameters, " parameters");
         printf("%lld experts, %lld for a token: it meets %s\n", (long long)i->experts, (long long)i->experts_used, parameters);
@@ -72,7 +75,7 @@ static void text_layers(const model_report *r) {
         snprintf(c[3], CELL, "%lld", (long long)row->layer.n);
         snprintf(c[4], CELL, "%lld", (long long)row->layer.k);
         snprintf(c[5], CELL, "%s", row->type);
-        snprintf(c[6], CELL, "%s", row->layer.epilogue);
+        snprintf(c[6], CELL, "%s", row->layer.unknown ? "role unknown" : row->layer.epilogue);
         snprintf(c[7], CELL, "%.0f", 1e-3 * (double)row->layer.weight_bytes);
         format_3(c[8], row->bench.intensity);
         if (row->bench.bound_us > 0)
@@ -180,9 +183,9 @@ void model_text(const model_report *r) {
 }
 
 static void add_routing(json_t *object, const rft_layer *layer) {
-    json_t *more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "parts", layer->parts, "experts", (json_int_t)layer->experts,
+    json_t *more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:b}", "parts", layer->parts, "experts", (json_int_t)layer->experts,
                              "experts_used", (json_int_t)layer->experts_used, "runs", layer->runs, "runs_min", layer->runs_min,
-                             "runs_max", layer->runs_max);
+                             "runs_max", layer->runs_max, "role_unknown", (int)layer->unknown);
     json_object_update(object, more);
     json_decref(more);
 }

@@ -11,6 +11,7 @@
  *                    ├ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
  *                    └ rft_model_read_weight(model, tensor, …)      all of it as rft_weight_pack takes it, low-bit as stored
  *
+ * Unknown architectures. Every tensor of two dimensions that can be a weight is a row, marked as of unknown role.
  * Mixtures. A row of experts counts each W; `runs` says how many of them a phase reads.
  * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
  *           stays within a small multiple of the header. A file must not change while it is open (it is mapped).
@@ -61,6 +62,7 @@ typedef struct rft_model_info {
     uint64_t file_bytes;      /* of a checkpoint: of its safetensors files */
     int64_t experts, experts_used; /* 0: no mixture of experts */
     int64_t active_parameters; /* `parameters` without the experts that a token does not meet */
+    int32_t unknown;          /* 1: the library does not know the architecture; sizes are 0, and rows are all matrices */
 } rft_model_info;
 
 typedef struct rft_tensor {
@@ -98,6 +100,8 @@ typedef struct rft_layer {
                              * likely, E (1 - (1 - used / E)^tokens) a block */
     double runs_min, runs_max; /* all tokens take the same experts; no two, as far as there are experts */
     double flops;           /* of all of them together */
+    int32_t unknown;        /* 1: of an unknown architecture, so its role is not known: it may be no linear layer. `name` is that
+                             * of its tensor, each number between dots as `*`; m is B*T, the order taken for [out, in] */
 } rft_layer;
 
 /* Where the parts of a weight go: rft_weight_src that can be written, each NULL where the description lacks it. */

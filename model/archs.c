@@ -199,16 +199,22 @@ static bool is_row(const rft__arch *a, const char *name, bool gguf, bool moe) {
     return a->gguf && a->moe == moe && (strcmp(a->gguf, name) == 0 || strcmp(a->name, name) == 0);
 }
 
-rft_status rft__arch_find(const char *name, bool gguf, bool moe, const rft__arch **out, rft_error *err) {
-    char list[320] = "";
+const rft__arch rft__arch_unknown = {.name = "unknown"};
+
+const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe) {
     for (size_t i = 0; i < N_ARCHS; i++) {
         if (is_row(&archs[i], name, gguf, moe)) {
-            *out = &archs[i];
-            return RFT_OK;
+            return &archs[i];
         }
+    }
+    return NULL;
+}
+
+rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err) {
+    char list[320] = "";
+    for (size_t i = 0; i < N_ARCHS; i++) {
         const size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", archs[i].name);
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "architecture '%.60s'%s is not supported; supported are %s", name,
-             gguf && moe ? " with experts" : "", list);
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "architecture '%.60s' is not known, %s; known are %s", name, why, list);
 }

@@ -85,7 +85,7 @@ typedef struct rft__arch {
 typedef struct rft__hparams {
     const rft__arch *arch;
     char name[128];
-    char prefix[64]; /* of the keys of a GGUF file */
+    char prefix[64]; /* of the keys of a GGUF file; of every file the name of an unknown architecture */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, context;
     int64_t experts, used, expert_ffn, shared, shared_ffn, dense_first; /* of mixtures; shared: how many */
     int64_t q_rank, kv_rank, nope, rope, v_dim;                         /* of latent attention */
@@ -96,8 +96,11 @@ typedef struct rft__hparams {
     rft_type type; /* of the weights; config.json only */
 } rft__hparams;
 
-/* name: model_type, or with gguf general.architecture, where experts tell rows of one name apart. */
-rft_status rft__arch_find(const char *name, bool gguf, bool moe, const rft__arch **out, rft_error *err);
+/* name: model_type, or with gguf general.architecture, where experts tell rows of one name apart. NULL: it has no row. */
+const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe);
+/* Stands for an architecture without a row: nothing is known of it, and all sizes are 0. */
+extern const rft__arch rft__arch_unknown;
+rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err);
 
 int64_t rft__extent_of(const rft__hparams *h, rft__extent extent);
 /* Blocks that hold a product, and whether one does. */

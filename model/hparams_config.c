@@ -16,13 +16,21 @@
 
 #define MAX_CONFIG_BYTES ((size_t)16 << 20) /* hundreds of times a real one; bounds the parser's memory */
 
-static rft_status read_arch(const json_t *root, rft__hparams *h, rft_error *err) {
+/* alone: without tensors, which could be listed even so. */
+static rft_status read_arch(const json_t *root, bool alone, rft__hparams *h, rft_error *err) {
     const char *type = NULL, *name = "";
     RFT_TRY(rft__json_string(root, "model_type", &type, err));
     if (!type) {
         RFT_FAIL(err, RFT_E_ARG, "the key 'model_type' is missing: this is not a model's config.json");
     }
-    RFT_TRY(rft__arch_find(type, false, false, &h->arch, err));
+    h->arch = rft__arch_find(type, false, false);
+    if (!h->arch) {
+        rft__copy_printable(h->prefix, sizeof h->prefix, type, strlen(type));
+        h->arch = &rft__arch_unknown;
+        if (alone) {
+            return rft__arch_refuse(h->prefix, "and config.json alone has no weights to list: open the checkpoint", err);
+        }
+    }
     RFT_TRY(rft__json_string(root, "_name_or_path", &name, err));
     rft__copy_printable(h->name, sizeof h->name, name, strlen(name));
     return RFT_OK;
@@ -161,8 +169,11 @@ static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *
 }
 
 static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
-    RFT_TRY(read_arch(root, h, err));
+    RFT_TRY(read_arch(root, !quant, h, err));
     RFT_TRY(read_quantised(root, quant, err));
+    if (h->arch == &rft__arch_unknown) {
+        return RFT_OK;
+    }
     RFT_TRY(read_type(root, h, err));
     if (h->arch->nested) {
         root = rft__json_find(root, h->arch->nested);

@@ -87,7 +87,8 @@ static rft_status read_arch(const rft__gguf *g, rft__hparams *h, rft_error *err)
     int64_t experts = 0;
     snprintf(key, sizeof key, "%s.expert_count", name);
     RFT_TRY(rft__gguf_integer(g, key, false, 0, INT64_MAX, &experts, err));
-    RFT_TRY(rft__arch_find(name, true, experts > 0, &h->arch, err));
+    const rft__arch *known = rft__arch_find(name, true, experts > 0);
+    h->arch = known ? known : &rft__arch_unknown;
     snprintf(h->prefix, sizeof h->prefix, "%s", name);
     h->act = h->arch->act;
     return rft__gguf_string(g, "general.name", h->name, sizeof h->name, err);
@@ -96,6 +97,9 @@ static rft_status read_arch(const rft__gguf *g, rft__hparams *h, rft_error *err)
 rft_status rft__hparams_from_gguf(const rft__gguf *g, rft__hparams *h, rft_error *err) {
     *h = (rft__hparams){0};
     RFT_TRY(read_arch(g, h, err));
+    if (h->arch == &rft__arch_unknown) {
+        return RFT_OK;
+    }
     RFT_TRY(read_size(g, h, "block_count", true, &h->layers, err));
     RFT_TRY(read_size(g, h, "embedding_length", true, &h->hidden, err));
     RFT_TRY(read_size(g, h, "context_length", false, &h->context, err));

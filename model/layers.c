@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static rft_status make_room(const rft__allocator *a, int64_t rows, rft__layers *out, rft_error *err) {
-    *out = (rft__layers){.room = rows};
+rft_status rft__layers_reserve(const rft__allocator *a, int64_t rows, size_t name_bytes, rft__layers *out, rft_error *err) {
+    *out = (rft__layers){.room = rows, .name_bytes = name_bytes};
     out->rows = rft__alloc(a, (size_t)rows * sizeof *out->rows, sizeof(void *));
-    if (!out->rows) {
+    out->names = name_bytes ? rft__alloc(a, name_bytes, sizeof(void *)) : NULL;
+    if (!out->rows || (name_bytes && !out->names)) {
+        rft__layers_free(a, out);
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for %" PRId64 " layers", rows);
     }
     return RFT_OK;
@@ -23,23 +25,24 @@ static rft_status make_room(const rft__allocator *a, int64_t rows, rft__layers *
 
 void rft__layers_free(const rft__allocator *a, rft__layers *layers) {
     rft__release(a, layers->rows, (size_t)layers->room * sizeof *layers->rows);
+    rft__release(a, layers->names, layers->name_bytes);
     *layers = (rft__layers){0};
 }
 
-static rft_status count_parameters(rft__layers *layers, const rft__layer *layer, rft_error *err) {
+rft_status rft__layers_count(rft__layers *layers, const rft__layer *layer, rft_error *err) {
     int64_t more;
     if (rft__mul_overflows(layer->n, layer->k, &more) || rft__mul_overflows(more, layer->count, &more) ||
         rft__add_overflows(layers->parameters, more, &layers->parameters) || layers->parameters > RFT_MAX_PARAMETERS) {
         RFT_FAIL(err, RFT_E_ARG,
-                 "%" PRId64 " products %s of n = %" PRId64 ", k = %" PRId64 ": the model has over 2^58 parameters", layer->count,
-                 layer->product->name, layer->n, layer->k);
+                 "%" PRId64 " products %.99s of n = %" PRId64 ", k = %" PRId64 ": the model has over 2^58 parameters",
+                 layer->count, layer->name, layer->n, layer->k);
     }
     return RFT_OK;
 }
 
 /* Counts a layer in the row that equals it, or in a new one. */
 static rft_status add_layer(rft__layers *layers, const rft__layer *layer, rft_error *err) {
-    RFT_TRY(count_parameters(layers, layer, err));
+    RFT_TRY(rft__layers_count(layers, layer, err));
     for (int64_t i = layers->count - 1; i >= 0 && layers->rows[i].product == layer->product; i--) {
         rft__layer *row = &layers->rows[i];
         if (row->type == layer->type && row->n == layer->n && row->k == layer->k && row->bias == layer->bias &&
@@ -53,7 +56,8 @@ static rft_status add_layer(rft__layers *layers, const rft__layer *layer, rft_er
 }
 
 static rft__layer begin_layer(const rft__hparams *h, const rft__product *p) {
-    rft__layer layer = {.product = p, .act = h->act, .count = 1, .tensor = -1, .bias_tensor = -1, .scheme = ""};
+    rft__layer layer = {.product = p, .name = p->name, .act = h->act, .count = 1, .tensor = -1, .bias_tensor = -1};
+    layer.scheme = "";
     layer.n = rft__extent_of(h, p->n);
     layer.k = rft__extent_of(h, p->k);
     layer.order = p->in_out ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
@@ -228,7 +232,7 @@ rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors 
         RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, tensors->count);
     }
     /* Each row takes a tensor, or the tied embedding once more. */
-    RFT_TRY(make_room(a, (int64_t)tensors->count + 1, out, err));
+    RFT_TRY(rft__layers_reserve(a, (int64_t)tensors->count + 1, 0, out, err));
     const rft_status status = add_all(&s, h, out);
     if (status != RFT_OK) {
         rft__layers_free(a, out);
@@ -261,7 +265,7 @@ rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams 
     for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
         room += h->arch->groups[g].count;
     }
-    RFT_TRY(make_room(a, (int64_t)room, out, err));
+    RFT_TRY(rft__layers_reserve(a, (int64_t)room, 0, out, err));
     for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
         for (size_t i = 0; i < h->arch->groups[g].count; i++) {
             const rft_status status = add_from_sizes(h, &h->arch->groups[g].list[i], out, err);
@@ -337,7 +341,8 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
     const bool last = row->product->where == RFT_ONCE && phase->kind != RFT_PHASE_VERIFY;
     *out = rft_layer_init();
     out->type = row->type;
-    out->name = row->product->name;
+    out->name = row->name;
+    out->unknown = row->unknown;
     out->count = row->count;
     out->m = last ? phase->batch : phase->batch * phase->tokens;
     out->n = row->n;

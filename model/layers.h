@@ -14,6 +14,7 @@
 
 typedef struct rft__layer {
     const rft__product *product;
+    const char *name; /* public */
     rft_type type;
     rft_epi_kind act;
     rft_order order;
@@ -22,12 +23,15 @@ typedef struct rft__layer {
     int64_t experts, used;       /* 0: not routed */
     const char *scheme;          /* see rft_tensor */
     bool bias;
+    bool unknown; /* a matrix whose role nobody knows */
 } rft__layer;
 
 typedef struct rft__layers {
     rft__layer *rows;
     int64_t count, room;
     int64_t parameters; /* of all rows */
+    char *names;        /* of unknown rows */
+    size_t name_bytes;
 } rft__layers;
 
 typedef struct rft__naming { /* how a file calls its tensors */
@@ -45,6 +49,9 @@ int64_t rft__layer_find(const rft__tensors *tensors, const rft__naming *naming, 
 rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, bool gguf, const rft__hparams *h,
                                     rft__layers *out, rft_error *err);
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err);
+/* For those who add rows: room for them and for their names, and the parameters of one. */
+rft_status rft__layers_reserve(const rft__allocator *a, int64_t rows, size_t name_bytes, rft__layers *out, rft_error *err);
+rft_status rft__layers_count(rft__layers *layers, const rft__layer *layer, rft_error *err);
 void rft__layers_free(const rft__allocator *a, rft__layers *layers);
 
 /* Parameters of experts that a token does not meet. */

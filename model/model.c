@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "matrices.h"
 #include "phase.h"
 
 #include <inttypes.h>
@@ -23,11 +24,18 @@ static void count_parameters(rft_model *m) {
     }
 }
 
+static bool is_unknown(const rft_model *m) { return m->hparams.arch == &rft__arch_unknown; }
+
+static rft_status list_layers(rft_model *m, bool gguf, rft_error *err) {
+    return is_unknown(m) ? rft__layers_from_matrices(&m->allocator, m->tensors, &m->layers, err)
+                         : rft__layers_from_tensors(&m->allocator, m->tensors, gguf, &m->hparams, &m->layers, err);
+}
+
 static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_error *err) {
     m->format = RFT_MODEL_GGUF;
     RFT_TRY(rft__gguf_parse(&m->allocator, bytes, size, &m->gguf, err));
     RFT_TRY(rft__hparams_from_gguf(&m->gguf, &m->hparams, err));
-    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, true, &m->hparams, &m->layers, err));
+    RFT_TRY(list_layers(m, true, err));
     count_parameters(m);
     return RFT_OK;
 }
@@ -60,8 +68,10 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
         RFT_TRY(rft__import_all(&m->allocator, &c->tensors, &quant, &m->imported, err));
         m->tensors = &m->imported.tensors;
     }
-    RFT_TRY(rft__layers_from_tensors(&m->allocator, m->tensors, false, &m->hparams, &m->layers, err));
-    RFT_TRY(refuse_bare_codes(m, &quant, err));
+    RFT_TRY(list_layers(m, false, err));
+    if (!is_unknown(m)) {
+        RFT_TRY(refuse_bare_codes(m, &quant, err));
+    }
     count_parameters(m);
     return RFT_OK;
 }
@@ -199,7 +209,7 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
     const rft__hparams *h = &m->hparams;
     const rft_model_info result = {
         .format = m->format,
-        .architecture = h->arch->name,
+        .architecture = is_unknown(m) ? h->prefix : h->arch->name,
         .name = h->name,
         .hidden = h->hidden,
         .layers = h->layers,
@@ -216,6 +226,7 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .experts = h->experts,
         .experts_used = h->used,
         .active_parameters = m->parameters - rft__layers_idle(&m->layers),
+        .unknown = is_unknown(m),
     };
     rft__sized_write(info, &result, sizeof result);
     return RFT_OK;

@@ -328,6 +328,15 @@ JSON
     run 0 model "$work/turned.json" --phase verify:2x8 --run "${quick[@]}"
     says 'attn_qkv: joins q\+k\+v, stored \[in, out\]'
     says 'lm_head +1 +16 +101 +64'
+    LC_ALL=C sed 's/llama/mamba/g' "$root/tests/fuzz/corpus/gguf/q4_0.gguf" >"$work/unknown.gguf"
+    run 0 model "$work/unknown.gguf" --run "${quick[@]}"
+    says "architecture 'mamba' is not known: each matrix"
+    says 'blk\.\*\.attn_q\.weight .*role unknown'
+    run 0 model "$work/unknown.gguf" --json
+    says '"layer":"token_embd.weight".*"role_unknown":true'
+    sed 's/llama/mamba/' "$work/config.json" >"$work/unknown.json"
+    run 3 model "$work/unknown.json"
+    complains "config.json alone has no weights to list"
     run 2 model "$work/config.json" --phase decode
     complains '--phase'
     run 2 model

@@ -338,14 +338,41 @@ static void config_is_needed(void **state) {
     unlink(in_folder("config.json"));
     assert_refused("model.safetensors", RFT_E_IO, "a folder with config.json: cannot open");
     assert_refused(".", RFT_E_IO, "config.json");
-    write_text("config.json", "{\"model_type\":\"mamba\"}");
-    assert_refused(".", RFT_E_UNSUPPORTED, "'mamba'");
     write_text("config.json", "{" ST_TINY_SIZES ",\"head_dim\":32}");
     assert_refused(".", RFT_E_ARG, "tensor 'model.layers.0.self_attn.q_proj.weight' has 2 dimensions, K = 64 and N = 64");
     write_text("config.json", "{" ST_TINY_SIZES "}");
     rft_model_free(open_good("."));
     unlink(in_folder("model.safetensors"));
     assert_refused(".", RFT_E_IO, "model.safetensors");
+}
+
+/* Matrices of what can be weights are listed, vectors, masks and what has more dimensions are not. */
+static void unknown_architectures_are_listed(void **state) {
+    (void)state;
+    st_begin(&file);
+    st_tiny_block(&file, 0);
+    st_tiny_block(&file, 1);
+    st_add(&file, "mixer.1.2.3x.w", "F8_E4M3", "[3,5]", 15);
+    st_add(&file, "mixer.7.22.3x.w", "F8_E4M3", "[3,5]", 15);
+    st_add(&file, "mask", "BOOL", "[4,4]", 16);
+    st_add(&file, "positions", "I64", "[1,4]", 32);
+    st_add(&file, "conv", "F32", "[2,2,2]", 32);
+    st_add(&file, "none", "F32", "[0,8]", 0);
+    st_end(&file);
+    write_file("model.safetensors", file.bytes, file.size);
+    write_text("config.json", "{\"model_type\":\"mam\\tba\"}");
+    rft_model *model = open_good(".");
+    rft_model_info info = rft_model_info_init();
+    assert_int_equal(rft_model_get_info(model, &info, NULL), RFT_OK);
+    assert_true(info.unknown == 1 && info.hidden == 0);
+    assert_string_equal(info.architecture, "mam?ba");
+    assert_int_equal(rft_model_layer_count(model), 8);
+    assert_string_equal(layer_at(model, 0).name, "model.layers.*.self_attn.q_proj.weight");
+    const rft_layer last = layer_at(model, 7);
+    assert_string_equal(last.name, "mixer.*.*.3x.w");
+    assert_true(last.unknown && last.count == 2 && last.n == 3 && last.k == 5 && last.m == 3 && last.weight_bytes == 15);
+    rft_model_free(model);
+    assert_refused("config.json", RFT_E_UNSUPPORTED, "config.json alone has no weights to list");
 }
 
 static void memory_is_refused_with_the_reason(void **state) {
@@ -369,6 +396,7 @@ int main(void) {
         cmocka_unit_test(bare_codes_are_refused),
         cmocka_unit_test(config_is_needed),
         cmocka_unit_test(memory_is_refused_with_the_reason),
+        cmocka_unit_test(unknown_architectures_are_listed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

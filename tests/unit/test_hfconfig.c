@@ -273,7 +273,7 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, "{\"a\":1,\"a\":2}", "duplicate"},
         {RFT_E_ARG, "{\"weight_map\":{}}", "'model_type' is missing"},
         {RFT_E_ARG, "{\"model_type\":7}", "'model_type' is not a string"},
-        {RFT_E_UNSUPPORTED, "{\"model_type\":\"mamba\"}", "'mamba' is not supported"},
+        {RFT_E_UNSUPPORTED, "{\"model_type\":\"mamba\"}", "'mamba' is not known, and config.json alone has no weights"},
         {RFT_E_ARG, "{\"model_type\":\"llama\"}", "'hidden_size' is missing"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":\"64\"}", "'head_dim' is not a whole number"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":16.5}", "'head_dim' is not a whole number"},

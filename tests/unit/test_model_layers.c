@@ -220,12 +220,54 @@ static void info_and_cost(void **state) {
 
 /* ---- refused models ---- */
 
-static void unknown_models_are_refused(void **state) {
+/* Blocks share rows unless they differ in type; the file's order is kept. */
+static void assert_matrices(const rft_model *model) {
+    static const struct {
+        const char *name;
+        int64_t count, n, k;
+    } rows[] = {{"token_embd.weight", 1, 128, 64},        {"blk.*.attn_q.weight", 2, 64, 64},  {"blk.*.attn_k.weight", 2, 32, 64},
+                {"blk.*.attn_v.weight", 2, 32, 64},       {"blk.*.attn_output.weight", 2, 64, 64},
+                {"blk.*.ffn_gate.weight", 2, 96, 64},     {"blk.*.ffn_up.weight", 2, 96, 64},
+                {"blk.*.ffn_down.weight", 1, 64, 96},
+                {"blk.*.ffn_down.weight", 1, 64, 96}};
+    assert_int_equal(rft_model_layer_count(model), sizeof rows / sizeof rows[0]);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const rft_layer layer = layer_at(model, (int64_t)i, "prefill:2x3");
+        assert_row(model, (int64_t)i, rows[i].name, rows[i].count, rows[i].n, rows[i].k, "none");
+        assert_true(layer.unknown && layer.m == 6 && layer.tensor >= 0 && layer.bias_tensor == -1);
+        assert_true(layer.type == (i == 8 ? RFT_BF16 : RFT_F32));
+        assert_true(layer.weight_bytes == (uint64_t)(layer.n * layer.k * (i == 8 ? 2 : 4)));
+    }
+}
+
+static void unknown_models_are_listed(void **state) {
     (void)state;
-    tiny_model(&file, &(tiny_options){.arch = "gemma9"});
-    assert_refused(RFT_E_UNSUPPORTED, "'gemma9' is not supported; supported are llama, mistral");
+    tiny_model(&file, &(tiny_options){.arch = "gemma9", .biases = true, .second_type = 30});
+    rft_model *model = NULL;
+    assert_int_equal(rft_model_open_memory(file.bytes, file.size, &model, NULL), RFT_OK);
+    rft_model_info info = rft_model_info_init();
+    assert_int_equal(rft_model_get_info(model, &info, NULL), RFT_OK);
+    assert_string_equal(info.architecture, "gemma9");
+    assert_true(info.unknown && info.layers == 0 && info.parameters > 0);
+    assert_matrices(model);
+    rft_quantize_options o = rft_quantize_options_init();
+    rft_error err = {0};
+    o.to = rft_quantize_type(0);
+    assert_int_equal(rft_model_quantize(model, "/nonexistent/x.gguf", &o, &err), RFT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "'gemma9' is not known, nor which of its matrices"));
+    rft_model_free(model);
     tiny_model(&file, &(tiny_options){.arch = "qwen2", .experts = 8});
-    assert_refused(RFT_E_UNSUPPORTED, "architecture 'qwen2' with experts is not supported");
+    assert_int_equal(rft_model_open_memory(file.bytes, file.size, &model, NULL), RFT_OK);
+    assert_int_equal(rft_model_layer_count(model), 8);
+    rft_model_free(model);
+}
+
+static void files_without_models_are_refused(void **state) {
+    (void)state;
+    begin_file(&file, 0, 1);
+    put_string_key(&file, "general.architecture", "gemma9");
+    end_file(&file);
+    assert_refused(RFT_E_UNSUPPORTED, "no tensor is a matrix");
     begin_file(&file, 0, 0);
     assert_refused(RFT_E_ARG, "'general.architecture' is missing");
     memcpy(file.bytes, "PK\003\004", 4);
@@ -393,7 +435,8 @@ int main(void) {
         cmocka_unit_test(differing_blocks_are_separate_rows),
         cmocka_unit_test(biases_are_epilogues),
         cmocka_unit_test(info_and_cost),
-        cmocka_unit_test(unknown_models_are_refused),
+        cmocka_unit_test(unknown_models_are_listed),
+        cmocka_unit_test(files_without_models_are_refused),
         cmocka_unit_test(inconsistent_sizes_are_refused),
         cmocka_unit_test(missing_tensors_are_refused),
         cmocka_unit_test(tensors_are_decoded),

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * matrices.h - the layers of a file whose architecture has no row in archs.c: every matrix that can be a weight.
+ *
+ * Called by model.c. Rows obey the invariant of layers.h, but come in the order of the file.
+ */
+#ifndef RFT_MODEL_MATRICES_H
+#define RFT_MODEL_MATRICES_H
+
+#include "layers.h"
+
+/* Tensors that differ in the numbers of their names alone ("layers.0.up", "layers.1.up") are one row, "layers.*.up". */
+rft_status rft__layers_from_matrices(const rft__allocator *a, const rft__tensors *tensors, rft__layers *out, rft_error *err);
+
+#endif
