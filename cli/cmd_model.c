@@ -176,7 +176,7 @@ static const char doc[] =
 
 int cmd_model(int argc, char **argv) {
     static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0,
-                                                "decode:B (default decode:1), prefill:BxT or verify:BxK", 0},
+                                                "decode:B (default decode:1), prefill:BxT, verify:BxK or offline:BxT", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};

@@ -40,7 +40,8 @@ typedef enum rft_model_format {
 typedef enum rft_phase_kind {
     RFT_PHASE_DECODE = 1, /* one new token for each of `batch` sequences */
     RFT_PHASE_PREFILL = 2, /* `tokens` new tokens for each of `batch` sequences; logits for the last one of each */
-    RFT_PHASE_VERIFY = 3 /* as prefill, with logits for every token: speculated tokens, or texts that are scored */
+    RFT_PHASE_VERIFY = 3, /* as prefill, with logits for every token: speculated tokens behind a context */
+    RFT_PHASE_OFFLINE = 4 /* all tokens of whole texts in one pass, logits for every one: scoring; nothing is kept */
 } rft_phase_kind;
 
 typedef struct rft_phase {
@@ -187,7 +188,8 @@ RFT_API rft_status rft_model_get_info(const rft_model *model, rft_model_info *in
 RFT_API rft_status rft_model_get_tensor(const rft_model *model, int64_t index, rft_tensor *tensor, rft_error *err); /* [any] */
 RFT_API int64_t rft_model_find_tensor(const rft_model *model, const char *name); /* -1: none */   /* [any] */
 
-/* Reads "decode:B" (m = B), "prefill:BxT" (m = B*T, lm_head m = B) or "verify:BxK" (m = B*K, lm_head too). */
+/* Reads "decode:B" (m = B), "prefill:BxT" (m = B*T, lm_head m = B) "verify:BxK" or "offline:BxT" (m of all B*T tokens, lm_head
+ * too). */
 RFT_API rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err);             /* [any] */
 
 /* Rows come in the order of execution, such as attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head, and where

@@ -338,7 +338,8 @@ static void route(const rft__layer *row, int64_t tokens, rft_layer *out) {
 }
 
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out) {
-    const bool last = row->product->where == RFT_ONCE && phase->kind != RFT_PHASE_VERIFY;
+    const bool scores = phase->kind == RFT_PHASE_VERIFY || phase->kind == RFT_PHASE_OFFLINE;
+    const bool last = row->product->where == RFT_ONCE && !(scores && row->product->n == RFT_EXT_VOCAB);
     *out = rft_layer_init();
     out->type = row->type;
     out->name = row->name;

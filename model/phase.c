@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * phase.c - "decode:B", "prefill:BxT" and "verify:BxK" as rft_phase. See rooftile_model.h.
+ * phase.c - "decode:B", "prefill:BxT", "verify:BxK" and "offline:BxT" as rft_phase. See rooftile_model.h.
  */
 #include "phase.h"
 
@@ -14,8 +14,8 @@ rft_status rft__phase_check(const rft_phase *phase, rft_error *err) {
     if (!phase) {
         RFT_FAIL(err, RFT_E_ARG, "phase is NULL");
     }
-    if (phase->kind < RFT_PHASE_DECODE || phase->kind > RFT_PHASE_VERIFY) {
-        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is none of RFT_PHASE_DECODE, RFT_PHASE_PREFILL and RFT_PHASE_VERIFY",
+    if (phase->kind < RFT_PHASE_DECODE || phase->kind > RFT_PHASE_OFFLINE) {
+        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is none of RFT_PHASE_DECODE, _PREFILL, _VERIFY and _OFFLINE",
                  (int)phase->kind);
     }
     int64_t rows;
@@ -54,13 +54,21 @@ static bool take_word(const char **text, const char *word) {
 }
 
 static bool parse(const char *text, rft_phase *out) {
-    *out = (rft_phase){RFT_PHASE_DECODE, 0, 1};
-    if (take_word(&text, "decode:")) {
-        return take_count(&text, &out->batch) && *text == 0;
+    static const struct {
+        const char *word;
+        rft_phase_kind kind;
+    } kinds[] = {{"decode:", RFT_PHASE_DECODE},
+                 {"prefill:", RFT_PHASE_PREFILL},
+                 {"verify:", RFT_PHASE_VERIFY},
+                 {"offline:", RFT_PHASE_OFFLINE}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (take_word(&text, kinds[i].word)) {
+            *out = (rft_phase){kinds[i].kind, 0, 1};
+            return take_count(&text, &out->batch) &&
+                   (out->kind == RFT_PHASE_DECODE || (take_word(&text, "x") && take_count(&text, &out->tokens))) && *text == 0;
+        }
     }
-    out->kind = take_word(&text, "verify:") ? RFT_PHASE_VERIFY : RFT_PHASE_PREFILL;
-    return (out->kind == RFT_PHASE_VERIFY || take_word(&text, "prefill:")) && take_count(&text, &out->batch) &&
-           take_word(&text, "x") && take_count(&text, &out->tokens) && *text == 0;
+    return false;
 }
 
 rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
@@ -70,8 +78,8 @@ rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
     rft_phase phase;
     if (!parse(text, &phase)) {
         RFT_FAIL(err, RFT_E_ARG,
-                 "phase = '%.60s' is none of decode:B, prefill:BxT and verify:BxK with whole numbers from 1 to %" PRId64, text,
-                 RFT_MAX_ROWS);
+                 "phase = '%.60s' is none of decode:B, prefill:BxT, verify:BxK and offline:BxT with whole numbers from 1 to "
+                 "%" PRId64, text, RFT_MAX_ROWS);
     }
     RFT_TRY(rft__phase_check(&phase, err));
     *out = phase;

@@ -328,6 +328,8 @@ JSON
     run 0 model "$work/turned.json" --phase verify:2x8 --run "${quick[@]}"
     says 'attn_qkv: joins q\+k\+v, stored \[in, out\]'
     says 'lm_head +1 +16 +101 +64'
+    run 0 model "$work/turned.json" --phase offline:3x8
+    says 'lm_head +1 +24 +101 +64'
     LC_ALL=C sed 's/llama/mamba/g' "$root/tests/fuzz/corpus/gguf/q4_0.gguf" >"$work/unknown.gguf"
     run 0 model "$work/unknown.gguf" --run "${quick[@]}"
     says "architecture 'mamba' is not known: each matrix"

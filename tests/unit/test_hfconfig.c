@@ -240,6 +240,15 @@ static void experts_are_routed(void **state) {
     rft_model_free(model);
 }
 
+/* It takes one token of each text, however many have logits. */
+static void pooler_takes_texts(void **state) {
+    (void)state;
+    rft_model *model = open_file("bert-base");
+    assert_int_equal(row_named(model, "pooler", &(rft_phase){RFT_PHASE_OFFLINE, 3, 128}).m, 3);
+    assert_int_equal(row_named(model, "attn_q", &(rft_phase){RFT_PHASE_OFFLINE, 3, 128}).m, 384);
+    rft_model_free(model);
+}
+
 static void sizes_may_be_nested(void **state) {
     (void)state;
     rft_model *model = open_good("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":2560,\"num_hidden_layers\":34,"
@@ -365,7 +374,8 @@ int main(void) {
         cmocka_unit_test(published_models),         cmocka_unit_test(absent_keys_have_defaults),
         cmocka_unit_test(head_dim_need_not_divide), cmocka_unit_test(biases_are_epilogues),
         cmocka_unit_test(shapes_of_architectures),  cmocka_unit_test(layouts_and_parts),
-        cmocka_unit_test(experts_are_routed),       cmocka_unit_test(sizes_may_be_nested),
+        cmocka_unit_test(experts_are_routed),
+        cmocka_unit_test(pooler_takes_texts),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(oversize_is_refused),

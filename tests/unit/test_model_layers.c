@@ -88,6 +88,8 @@ static void phases_are_parsed(void **state) {
     assert_true(p.kind == RFT_PHASE_PREFILL && p.batch == 2 && p.tokens == 512);
     assert_int_equal(rft_phase_parse("verify:3x5", &p, NULL), RFT_OK);
     assert_true(p.kind == RFT_PHASE_VERIFY && p.batch == 3 && p.tokens == 5);
+    assert_int_equal(rft_phase_parse("offline:4x6", &p, NULL), RFT_OK);
+    assert_true(p.kind == RFT_PHASE_OFFLINE && p.batch == 4 && p.tokens == 6);
     assert_int_equal(rft_phase_parse("prefill:1x1073741824", &p, NULL), RFT_OK);
 }
 
@@ -116,6 +118,9 @@ static void bad_phases_are_refused(void **state) {
         "prefill:32768x65536",
         "prefill:1073741825x1",
         "train:1",
+        "offline:3",
+        "offline:1x",
+        "offline:32768x65536",
         "Decode:1",
     };
     rft_phase p;
@@ -127,7 +132,7 @@ static void bad_phases_are_refused(void **state) {
         }
     }
     assert_int_equal(rft_phase_parse("train:1", &p, &err), RFT_E_ARG);
-    assert_non_null(strstr(err.message, "'train:1' is none of decode:B, prefill:BxT and verify:BxK"));
+    assert_non_null(strstr(err.message, "'train:1' is none of decode:B, prefill:BxT, verify:BxK and offline:BxT"));
     assert_int_equal(rft_phase_parse(NULL, &p, &err), RFT_E_ARG);
     assert_int_equal(rft_phase_parse("decode:1", NULL, &err), RFT_E_ARG);
 }
@@ -160,6 +165,8 @@ static void prefill_counts_rows(void **state) {
     assert_int_equal(layer_at(model, 0, "prefill:3x10").m, 30);
     assert_int_equal(layer_at(model, 7, "prefill:3x10").m, 3); /* logits of the last token of each sequence */
     assert_int_equal(layer_at(model, 7, "verify:3x10").m, 30); /* of all tokens */
+    assert_int_equal(layer_at(model, 7, "offline:3x10").m, 30);
+    assert_int_equal(layer_at(model, 0, "offline:3x10").m, 30);
     rft_model_free(model);
 }
 
