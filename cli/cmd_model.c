@@ -11,11 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_CONTEXT 1024
+#define MAX_CONTEXT     ((int64_t)1 << 30)
+
 typedef struct model_command {
     run_options run;
     const char *file, *phase_text;
     bool measure, x_given;
     rft_phase phase;
+    int64_t context; /* -1: not given */
     rft_model *model;
     bench_job *job;
     model_report report;
@@ -64,6 +68,8 @@ static int add_layer(model_command *c, int64_t index) {
         rft_work_of(&desc, layer->m, &work, &err) != RFT_OK)
         return cli_failed(&err, layer->name);
     row->run_bytes = work.w_bytes;
+    row->bytes = work.bytes;
+    row->y_bytes = work.y_bytes;
     int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure)
         code = measure_layer(c, layer, row);
@@ -81,6 +87,35 @@ static int add_layers(model_command *c) {
     }
     cli_progress_end();
     return code;
+}
+
+/* Where none is given, a middling one for phases that continue texts; encoders have none. */
+static int64_t choose_context(const model_command *c) {
+    rft_part part = rft_part_init();
+    bool continues = c->phase.kind == RFT_PHASE_DECODE || c->phase.kind == RFT_PHASE_VERIFY;
+    if (c->context >= 0)
+        return c->context;
+    return continues && rft_model_get_part(c->model, 0, &c->phase, DEFAULT_CONTEXT, &part, NULL) == RFT_OK ? DEFAULT_CONTEXT : 0;
+}
+
+static int add_parts(model_command *c) {
+    rft_error err = {0};
+    model_report *r = &c->report;
+    r->context = choose_context(c);
+    r->n_parts = rft_model_part_count(c->model);
+    r->n_parts = r->n_parts < MODEL_PARTS ? r->n_parts : MODEL_PARTS;
+    if (r->n_parts == 0 && c->context >= 0) {
+        cli_message("--context: architecture '%s' is not known, nor its attention", r->info.architecture);
+        return CLI_USAGE;
+    }
+    for (int64_t i = 0; i < r->n_parts; i++) {
+        r->parts[i] = rft_part_init();
+        if (rft_model_get_part(c->model, i, &c->phase, r->context, &r->parts[i], &err) != RFT_OK) {
+            cli_message("--context: %s", err.message);
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
 }
 
 static int open_model(model_command *c) {
@@ -107,6 +142,9 @@ static int run_model(model_command *c) {
     int code = open_model(c);
     if (code != CLI_OK)
         return code;
+    code = add_parts(c);
+    if (code != CLI_OK)
+        return code;
     c->job->phase = c->phase_text;
     code = bench_open(c->job, &c->run);
     if (code != CLI_OK)
@@ -122,12 +160,17 @@ static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     model_command *c = state->input;
+    char why[CLI_WHY];
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &c->run;
         return 0;
     case 'P':
         c->phase_text = arg;
+        return 0;
+    case 'C':
+        if (!parse_int(arg, 0, MAX_CONTEXT, &c->context, why))
+            argp_error(state, "--context: %s", why);
         return 0;
     case 'R':
         c->measure = true;
@@ -177,10 +220,12 @@ static const char doc[] =
 int cmd_model(int argc, char **argv) {
     static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0,
                                                 "decode:B (default decode:1), prefill:BxT, verify:BxK or offline:BxT", 0},
+                                               {"context", 'C', "N", 0,
+                                                "Tokens of a sequence in the cache before (1024 in decode, verify)", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};
-    model_command c = {.run = options_default(), .phase_text = "decode:1", .job = cli_alloc(1, sizeof *c.job)};
+    model_command c = {.run = options_default(), .phase_text = "decode:1", .context = -1, .job = cli_alloc(1, sizeof *c.job)};
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     c.x_given = c.run.x != (rft_type)0;
     int code = check_shared_flags(&c.run);

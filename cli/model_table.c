@@ -33,6 +33,26 @@ static totals sum_up(const model_report *r) {
     return t;
 }
 
+/* Each layer with its X, Y and operands, as its own bound has it. */
+static rft_part linear_part(const model_report *r) {
+    rft_part p = {.name = "linear layers", .flops = r->cost.flops};
+    for (int64_t i = 0; i < r->n; i++) {
+        p.read_bytes += r->rows[i].layer.runs * (r->rows[i].bytes - r->rows[i].y_bytes);
+        p.write_bytes += r->rows[i].layer.runs * r->rows[i].y_bytes;
+    }
+    return p;
+}
+
+static rft_part step_total(const model_report *r) {
+    rft_part sum = linear_part(r);
+    for (int64_t i = 0; i < r->n_parts; i++) {
+        sum.flops += r->parts[i].flops;
+        sum.read_bytes += r->parts[i].read_bytes;
+        sum.write_bytes += r->parts[i].write_bytes;
+    }
+    return sum;
+}
+
 static const char *file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -155,6 +175,42 @@ static void text_totals(const model_report *r) {
     printf(t.timed ? "\n" : "");
 }
 
+static void amount(cell out, double value, const char *unit) {
+    if (value > 0)
+        format_si(out, value, unit);
+    else
+        strcpy(out, "-");
+}
+
+static void part_cells(cell *c, const rft_part *p, double flops, double bytes) {
+    double moved = p->read_bytes + p->write_bytes;
+    snprintf(c[0], CELL, "%s", p->name);
+    amount(c[1], p->flops, "FLOP");
+    amount(c[2], p->read_bytes, "B");
+    amount(c[3], p->write_bytes, "B");
+    snprintf(c[4], CELL, "%.1f", flops > 0 ? 100 * p->flops / flops : 0);
+    snprintf(c[5], CELL, "%.1f", bytes > 0 ? 100 * moved / bytes : 0);
+}
+
+/* The whole step, linear layers first, so that a reader sees whether they are what matters. */
+static void text_parts(const model_report *r) {
+    enum { N = 6 };
+    column columns[N] = {{"step", 0, true},    {"work", 0, false},      {"read", 0, false},
+                         {"written", 0, false}, {"of FLOP, %", 0, false}, {"of bytes, %", 0, false}};
+    cell cells[(MODEL_PARTS + 1) * N];
+    rft_part step = step_total(r), linear = linear_part(r);
+    double bytes = step.read_bytes + step.write_bytes;
+    if (r->n_parts == 0)
+        return;
+    part_cells(cells, &linear, step.flops, bytes);
+    for (int64_t i = 0; i < r->n_parts; i++)
+        part_cells(cells + (i + 1) * N, &r->parts[i], step.flops, bytes);
+    putchar('\n');
+    text_table(columns, N, cells, (size_t)r->n_parts + 1);
+    printf("%scontext %lld; activations and cache beside the linear layers in 16 bits%s\n", text_dim(), (long long)r->context,
+           text_plain());
+}
+
 static void text_notes(const model_report *r) {
     bool decoded = false;
     for (int64_t i = 0; i < r->n; i++)
@@ -179,6 +235,7 @@ void model_text(const model_report *r) {
     text_runs(r);
     text_peers(r);
     text_totals(r);
+    text_parts(r);
     text_notes(r);
 }
 
@@ -190,8 +247,18 @@ static void add_routing(json_t *object, const rft_layer *layer) {
     json_decref(more);
 }
 
+static void json_parts(const model_report *r) {
+    for (int64_t i = 0; i < r->n_parts; i++) {
+        const rft_part *p = &r->parts[i];
+        json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "part", p->name, "phase", r->phase, "context",
+                             (json_int_t)r->context, "flops", p->flops, "read_bytes", p->read_bytes, "write_bytes",
+                             p->write_bytes));
+    }
+}
+
 void model_json(const model_report *r) {
     totals t = sum_up(r);
+    rft_part step = step_total(r), linear = linear_part(r);
     for (int64_t i = 0; i < r->n; i++) {
         json_t *object = json_of_row(&r->rows[i].bench);
         json_t *layer =
@@ -204,6 +271,7 @@ void model_json(const model_report *r) {
         add_routing(object, &r->rows[i].layer);
         json_print(object);
     }
+    json_parts(r);
     json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f}", "totals", json_text(r->file), "architecture",
                                r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops",
                                r->cost.flops, "flops_per_token", r->cost.flops_per_token, "weight_bytes",
@@ -217,6 +285,11 @@ void model_json(const model_report *r) {
     rest = json_pack("{s:I, s:I, s:f, s:f, s:f}", "parameters", (json_int_t)r->info.parameters, "active_parameters",
                      (json_int_t)r->info.active_parameters, "read_bytes", r->cost.read_bytes, "read_bytes_min",
                      r->cost.read_bytes_min, "read_bytes_max", r->cost.read_bytes_max);
+    json_object_update(object, rest);
+    json_decref(rest);
+    rest = json_pack("{s:I, s:f, s:f, s:f}", "context", (json_int_t)r->context, "linear_bytes",
+                     linear.read_bytes + linear.write_bytes, "step_flops", step.flops, "step_bytes",
+                     step.read_bytes + step.write_bytes);
     json_object_update(object, rest);
     json_decref(rest);
     json_print(object);

@@ -14,10 +14,13 @@ typedef struct model_row {
     run_options options; /* of its run */
     bool decoded;        /* when it is loaded, as the device does not take the stored form */
     double run_bytes;    /* of W as run, each part once */
+    double bytes, y_bytes; /* with X, Y and what the epilogue reads; of Y */
     char type[48];       /* stored, and as run where that differs: "q4_1→bf16" */
     size_t packed;       /* bytes of W in memory */
     bench_row bench;     /* us is 0 where it was not run */
 } model_row;
+
+enum { MODEL_PARTS = 8 };
 
 typedef struct model_report {
     const char *file, *phase;
@@ -25,6 +28,8 @@ typedef struct model_report {
     rft_model_cost cost;
     model_row *rows;
     int64_t n;
+    rft_part parts[MODEL_PARTS]; /* beside the linear layers */
+    int64_t n_parts, context;
     const char *device;
     int threads;
     bool measured;

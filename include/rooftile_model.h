@@ -113,6 +113,16 @@ typedef struct rft_weight_parts {
     int32_t *g_idx;
 } rft_weight_parts;
 
+/* What a step does beside its linear layers, of all blocks together: the least traffic of a pass that reads and writes each value
+ * once, with activations, norms and cache in 16 bits. `context` positions of each sequence lie in the cache before; every
+ * token sees all before it and itself (an encoder's: all of its text), as windows of attention are not known. */
+typedef struct rft_part {
+    uint32_t struct_size;
+    const char *name; /* attn_scores (queries by keys), attn_values (their weights by values), kv_cache, norms, embedding */
+    double flops;     /* of the two products of attention, 0 of all others */
+    double read_bytes, write_bytes;
+} rft_part;
+
 typedef struct rft_model_cost { /* of the linear layers of one phase */
     uint32_t struct_size;
     int64_t tokens;             /* new tokens: batch * tokens */
@@ -168,6 +178,7 @@ RFT_DEFINE_INIT(rft_model_info)
 RFT_DEFINE_INIT(rft_tensor)
 RFT_DEFINE_INIT(rft_layer)
 RFT_DEFINE_INIT(rft_weight_parts)
+RFT_DEFINE_INIT(rft_part)
 RFT_DEFINE_INIT(rft_model_cost)
 RFT_DEFINE_INIT(rft_quantized)
 RFT_DEFINE_INIT(rft_quantize_options)
@@ -200,6 +211,12 @@ RFT_API rft_status rft_model_get_layer(const rft_model *model, int64_t row, cons
                                        rft_error *err);                                           /* [any] */
 RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
                                       rft_error *err);                                            /* [any] */
+
+/* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phase offline and for encoders,
+ * which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */
+RFT_API int64_t rft_model_part_count(const rft_model *model);                                     /* [any] */
+RFT_API rft_status rft_model_get_part(const rft_model *model, int64_t index, const rft_phase *phase, int64_t context,
+                                      rft_part *part, rft_error *err);                            /* [any] */
 
 /* Writes rows row0 .. row0+rows-1 of a tensor (a row is dims[0] elements; rows run over all other dims) as `to`
  * (RFT_F32, RFT_BF16 rounded to nearest even, or RFT_F16 where it is stored so) with `ld` elements from row to row, 0 meaning

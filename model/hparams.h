@@ -75,6 +75,8 @@ typedef struct rft__arch {
     bool convertible;   /* a checkpoint can be written as GGUF */
     bool sinks;         /* one parameter a head */
     bool router_bias;   /* one parameter an expert beside the router's product */
+    bool encoder;       /* every token sees all of its text, and there is no cache */
+    bool norm_bias;     /* norms have two vectors, else one */
     int norms, end_norms; /* parameters of a block's norms, and of those outside, in units of the hidden size */
     bool positions;     /* a table of them; and of token types */
     int64_t heads, kv_heads, head_dim, vocab; /* where config.json does not say; 0: it must, or they follow from others */

@@ -83,6 +83,13 @@ rft__naming rft__naming_find(const rft__tensors *tensors, const rft__arch *arch,
     return naming;
 }
 
+int64_t rft__layers_embedding(const rft__tensors *tensors, bool gguf, const rft__arch *arch) {
+    const rft__naming naming = rft__naming_find(tensors, arch, gguf);
+    char name[96];
+    snprintf(name, sizeof name, "%s%s.weight", gguf ? "" : naming.prefix, gguf ? "token_embd" : arch->embedding);
+    return rft__tensors_find(tensors, name);
+}
+
 enum { NAME = 160 };
 
 /* The name of a product's tensor without what it is; `*` becomes the number of the expert. */

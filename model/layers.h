@@ -41,6 +41,8 @@ typedef struct rft__naming { /* how a file calls its tensors */
 
 /* The prefix is found by the embedding. */
 rft__naming rft__naming_find(const rft__tensors *tensors, const rft__arch *arch, bool gguf);
+/* The tensor of the token embedding; -1: there is none. */
+int64_t rft__layers_embedding(const rft__tensors *tensors, bool gguf, const rft__arch *arch);
 /* The tensor of a product, or with bias of its bias; -1: there is none. expert counts only where each has a tensor of its own. */
 int64_t rft__layer_find(const rft__tensors *tensors, const rft__naming *naming, const rft__hparams *h,
                         const rft__product *product, int64_t block, int64_t expert, bool bias);

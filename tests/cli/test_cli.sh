@@ -330,10 +330,24 @@ JSON
     says 'lm_head +1 +16 +101 +64'
     run 0 model "$work/turned.json" --phase offline:3x8
     says 'lm_head +1 +24 +101 +64'
+    run 0 model "$root/bench/models/deepseek-v3.json" --phase decode:32 --context 65536
+    says 'kv_cache +- +147.4 GB'
+    says 'context 65536'
+    run 0 model "$work/config.json" --json
+    says '"part":"attn_scores","phase":"decode:1","context":1024'
+    says '"totals":.*"step_bytes"'
+    run 0 model "$root/bench/models/bert-base.json"
+    says 'context 0;'
+    run 2 model "$work/config.json" --phase offline:1x8 --context 1
+    complains 'phase offline has no cache'
+    run 2 model "$work/config.json" --context -1
+    complains '--context'
     LC_ALL=C sed 's/llama/mamba/g' "$root/tests/fuzz/corpus/gguf/q4_0.gguf" >"$work/unknown.gguf"
     run 0 model "$work/unknown.gguf" --run "${quick[@]}"
     says "architecture 'mamba' is not known: each matrix"
     says 'blk\.\*\.attn_q\.weight .*role unknown'
+    run 2 model "$work/unknown.gguf" --context 5
+    complains "'mamba' is not known"
     run 0 model "$work/unknown.gguf" --json
     says '"layer":"token_embd.weight".*"role_unknown":true'
     sed 's/llama/mamba/' "$work/config.json" >"$work/unknown.json"

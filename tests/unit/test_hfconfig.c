@@ -249,6 +249,54 @@ static void pooler_takes_texts(void **state) {
     rft_model_free(model);
 }
 
+static rft_part part_at(const rft_model *model, int64_t index, const rft_phase *phase, int64_t context) {
+    rft_part part = rft_part_init();
+    assert_int_equal(rft_model_get_part(model, index, phase, context, &part, NULL), RFT_OK);
+    return part;
+}
+
+/* What is kept of a token: keys and values of the heads that share them, or the latent ones and a rotary key, in 16 bits. */
+static void cache_of_a_token(void **state) {
+    (void)state;
+    static const struct {
+        const char *file;
+        double bytes;
+    } rows[] = {{"llama-3.1-8b", 131072}, {"deepseek-v3", 70272}, {"mixtral-8x7b", 131072}, {"gpt2", 12 * 2 * 768 * 2}};
+    const rft_phase phase = {RFT_PHASE_DECODE, 2, 1};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rft_model *model = open_file(rows[i].file);
+        const rft_part cache = part_at(model, 2, &phase, 1000);
+        if (cache.read_bytes != 2000 * rows[i].bytes || cache.write_bytes != 2 * rows[i].bytes) {
+            fail_msg("%s: %.0f and %.0f", rows[i].file, cache.read_bytes, cache.write_bytes);
+        }
+        rft_model_free(model);
+    }
+}
+
+static void parts_of_architectures(void **state) {
+    (void)state;
+    const rft_phase decode = {RFT_PHASE_DECODE, 1, 1}, offline = {RFT_PHASE_OFFLINE, 2, 100};
+    rft_part part = rft_part_init();
+    rft_model *model = open_file("deepseek-v3"); /* absorbed: 128 heads by 512 + 64 latent keys, then by 512 latent values */
+    assert_true(part_at(model, 0, &decode, 999).flops == 2.0 * 1000 * 128 * 576 * 61);
+    assert_true(part_at(model, 1, &decode, 999).flops == 2.0 * 1000 * 128 * 512 * 61);
+    rft_model_free(model);
+    model = open_file("bert-base"); /* each token sees all 100; 25 norms with biases; three tables */
+    assert_true(part_at(model, 0, &offline, 0).flops == 2.0 * 2 * 100 * 100 * 768 * 12);
+    assert_true(part_at(model, 3, &offline, 0).write_bytes == 200.0 * 25 * 768 * 2);
+    assert_true(part_at(model, 3, &offline, 0).read_bytes == (200.0 * 25 + 50) * 768 * 2);
+    assert_true(part_at(model, 4, &offline, 0).read_bytes == 200.0 * 3 * 768 * 4);
+    assert_true(part_at(model, 2, &decode, 0).write_bytes == 0);
+    rft_error err;
+    assert_int_equal(rft_model_get_part(model, 2, &decode, 1, &part, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "an encoder has no cache"));
+    rft_model_free(model);
+    model = open_file("qwen3-8b"); /* a norm of each head of queries and keys */
+    assert_true(part_at(model, 3, &decode, 0).write_bytes == (36.0 * (2 * 4096 + 40 * 128) + 4096) * 2);
+    assert_true(part_at(model, 3, &decode, 0).read_bytes == (36.0 * (4 * 4096 + 42 * 128) + 2 * 4096) * 2);
+    rft_model_free(model);
+}
+
 static void sizes_may_be_nested(void **state) {
     (void)state;
     rft_model *model = open_good("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":2560,\"num_hidden_layers\":34,"
@@ -375,7 +423,9 @@ int main(void) {
         cmocka_unit_test(head_dim_need_not_divide), cmocka_unit_test(biases_are_epilogues),
         cmocka_unit_test(shapes_of_architectures),  cmocka_unit_test(layouts_and_parts),
         cmocka_unit_test(experts_are_routed),
-        cmocka_unit_test(pooler_takes_texts),       cmocka_unit_test(sizes_may_be_nested),
+        cmocka_unit_test(pooler_takes_texts),
+        cmocka_unit_test(cache_of_a_token),
+        cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(oversize_is_refused),

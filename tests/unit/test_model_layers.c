@@ -225,6 +225,67 @@ static void info_and_cost(void **state) {
     rft_model_free(model);
 }
 
+/* ---- beside the linear layers ---- */
+
+static void assert_part(const rft_model *model, int64_t index, const char *phase_text, int64_t context, const rft_part *want) {
+    rft_phase phase;
+    rft_part got = rft_part_init();
+    assert_int_equal(rft_phase_parse(phase_text, &phase, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_part(model, index, &phase, context, &got, NULL), RFT_OK);
+    if (strcmp(got.name, want->name) != 0 || got.flops != want->flops || got.read_bytes != want->read_bytes ||
+        got.write_bytes != want->write_bytes) {
+        fail_msg("%s of %s: %.0f FLOP, %.0f read, %.0f written", got.name, phase_text, got.flops, got.read_bytes,
+                 got.write_bytes);
+    }
+}
+
+/* Two blocks, 4 heads of 16 for queries and 2 for keys; 15 tokens of 3 sequences see 10 positions before and each other. */
+static void parts_of_a_step(void **state) {
+    (void)state;
+    rft_model *model = open_tiny(&(tiny_options){0});
+    const rft_part want[] = {
+        {0, "attn_scores", 2.0 * 3 * (5 * 10 + 15) * 64 * 2, 15 * (64 + 32) * 2 * 2, 0},
+        {0, "attn_values", 2.0 * 3 * (5 * 10 + 15) * 64 * 2, 15 * 32 * 2 * 2, 15 * 64 * 2 * 2},
+        {0, "kv_cache", 0, 3 * 10 * 64 * 2 * 2, 15 * 64 * 2 * 2},
+        {0, "norms", 0, (15 + 1) * 5 * 64 * 2, 15 * 5 * 64 * 2},
+        {0, "embedding", 0, 15 * 64 * 4, 15 * 64 * 2},
+    };
+    assert_int_equal(rft_model_part_count(model), 5);
+    for (int64_t i = 0; i < 5; i++) {
+        assert_part(model, i, "verify:3x5", 10, &want[i]);
+    }
+    assert_part(model, 0, "decode:7", 99, &(rft_part){0, "attn_scores", 2.0 * 7 * 100 * 64 * 2, 7 * 96 * 4, 0});
+    assert_part(model, 2, "decode:7", 99, &(rft_part){0, "kv_cache", 0, 7 * 99 * 64 * 4, 7 * 64 * 4});
+    assert_part(model, 2, "offline:3x5", 0, &(rft_part){0, "kv_cache", 0, 0, 0});
+    rft_model_free(model);
+}
+
+static void bad_parts_are_refused(void **state) {
+    (void)state;
+    rft_model *model = open_tiny(&(tiny_options){0});
+    const rft_phase decode = {RFT_PHASE_DECODE, 1, 1}, offline = {RFT_PHASE_OFFLINE, 1, 4};
+    const rft_phase largest = {RFT_PHASE_PREFILL, 1, (int64_t)1 << 30};
+    rft_part part = rft_part_init();
+    rft_error err;
+    assert_int_equal(rft_model_part_count(NULL), 0);
+    assert_int_equal(rft_model_get_part(NULL, 0, &decode, 0, &part, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_part(model, 0, &decode, 0, NULL, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_part(model, 0, NULL, 0, &part, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_part(model, 5, &decode, 0, &part, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "index = 5: the model has 5 parts"));
+    assert_int_equal(rft_model_get_part(model, -1, &decode, 0, &part, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_part(model, 0, &decode, -1, &part, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_part(model, 0, &decode, ((int64_t)1 << 30) + 1, &part, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "context = 1073741825 is not in 0..1073741824"));
+    assert_int_equal(rft_model_get_part(model, 0, &offline, 1, &part, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "phase offline has no cache"));
+    assert_int_equal(rft_model_get_part(model, 0, &largest, (int64_t)1 << 30, &part, &err), RFT_OK);
+    assert_true(part.flops > 2e20 && part.flops < 1e22);
+    part.struct_size = 0;
+    assert_int_equal(rft_model_get_part(model, 0, &decode, 0, &part, &err), RFT_E_ARG);
+    rft_model_free(model);
+}
+
 /* ---- refused models ---- */
 
 /* Blocks share rows unless they differ in type; the file's order is kept. */
@@ -256,6 +317,7 @@ static void unknown_models_are_listed(void **state) {
     assert_int_equal(rft_model_get_info(model, &info, NULL), RFT_OK);
     assert_string_equal(info.architecture, "gemma9");
     assert_true(info.unknown && info.layers == 0 && info.parameters > 0);
+    assert_int_equal(rft_model_part_count(model), 0);
     assert_matrices(model);
     rft_quantize_options o = rft_quantize_options_init();
     rft_error err = {0};
@@ -442,6 +504,8 @@ int main(void) {
         cmocka_unit_test(differing_blocks_are_separate_rows),
         cmocka_unit_test(biases_are_epilogues),
         cmocka_unit_test(info_and_cost),
+        cmocka_unit_test(parts_of_a_step),
+        cmocka_unit_test(bad_parts_are_refused),
         cmocka_unit_test(unknown_models_are_listed),
         cmocka_unit_test(files_without_models_are_refused),
         cmocka_unit_test(inconsistent_sizes_are_refused),

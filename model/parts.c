@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parts.c - what a step does beside its linear layers: attention, cache, norms, embedding. See rft_part in rooftile_model.h.
+ *
+ * All in doubles: sizes are at most 2^22, blocks 2^12, tokens and context 2^30, so that nothing is lost that a reader would see.
+ */
+#include "model_object.h"
+
+#include "base/error.h"
+#include "base/sized.h"
+#include "phase.h"
+
+#include <inttypes.h>
+
+#define VALUE_BYTES 2.0 /* of an activation, a norm's weight, a key or a value */
+
+typedef struct step {
+    const rft_model *model;
+    double sequences, tokens, context; /* tokens: of all sequences; context: of one */
+    double pairs;                      /* of a token and one that it sees, itself among them */
+    double blocks;
+    double queries, outputs;           /* values a token, of all heads */
+    double keys, values;               /* values a position, as they are kept */
+    bool kept;                         /* the step writes to the cache */
+} step;
+
+/* Absorbed latent attention: each head multiplies by the latent keys themselves, which are the values too. */
+static void set_heads(const rft__hparams *h, step *s) {
+    const double heads = (double)h->heads, kv_heads = (double)h->kv_heads, dim = (double)h->head_dim;
+    if (h->arch->mla) {
+        s->keys = (double)(h->kv_rank + h->rope);
+        s->queries = heads * s->keys;
+        s->outputs = heads * (double)h->kv_rank;
+        s->values = 0;
+    } else {
+        s->queries = s->outputs = heads * dim;
+        s->keys = s->values = kv_heads * dim;
+    }
+}
+
+static step step_of(const rft_model *m, const rft_phase *phase, int64_t context) {
+    const rft__hparams *h = &m->hparams;
+    const double b = (double)phase->batch, t = (double)phase->tokens, c = (double)context;
+    step s = {.model = m, .sequences = b, .tokens = b * t, .context = c, .blocks = (double)h->layers};
+    s.pairs = h->arch->encoder ? b * t * t : b * (t * c + t * (t + 1) / 2);
+    s.kept = phase->kind != RFT_PHASE_OFFLINE && !h->arch->encoder;
+    set_heads(h, &s);
+    return s;
+}
+
+static void attn_scores(const step *s, rft_part *out) {
+    out->flops = 2 * s->pairs * s->queries * s->blocks;
+    out->read_bytes = s->tokens * (s->queries + s->keys) * s->blocks * VALUE_BYTES;
+}
+
+static void attn_values(const step *s, rft_part *out) {
+    out->flops = 2 * s->pairs * s->outputs * s->blocks;
+    out->read_bytes = s->tokens * s->values * s->blocks * VALUE_BYTES;
+    out->write_bytes = s->tokens * s->outputs * s->blocks * VALUE_BYTES;
+}
+
+static void kv_cache(const step *s, rft_part *out) {
+    const double position = (s->keys + s->values) * s->blocks * VALUE_BYTES;
+    out->read_bytes = s->sequences * s->context * position;
+    out->write_bytes = s->kept ? s->tokens * position : 0;
+}
+
+static void norms(const step *s, rft_part *out) {
+    const rft__hparams *h = &s->model->hparams;
+    const rft__arch *a = h->arch;
+    const double vectors = (a->norms * s->blocks + a->end_norms) * (double)h->hidden; /* weights and biases */
+    double block = a->mla ? (double)(h->q_rank + h->kv_rank) : 0, weights = block;    /* inside of attention */
+    if (a->qk_norm) {
+        block = (double)((h->heads + h->kv_heads) * h->head_dim);
+        weights = 2 * (double)h->head_dim;
+    }
+    const double values = s->tokens * (vectors / (a->norm_bias ? 2 : 1) + block * s->blocks);
+    out->read_bytes = (values + vectors + weights * s->blocks) * VALUE_BYTES;
+    out->write_bytes = values * VALUE_BYTES;
+}
+
+static double embedding_row(const rft_model *m) {
+    const rft__hparams *h = &m->hparams;
+    const int64_t at = rft__layers_embedding(m->tensors, m->format == RFT_MODEL_GGUF, h->arch);
+    if (at >= 0) {
+        return (double)m->tensors->list[at].bytes / (double)m->tensors->list[at].rows;
+    }
+    return (double)h->hidden * (h->type == RFT_F32 ? 4 : 2);
+}
+
+/* Rows of the tables of positions and of token types beside it are of the same type. */
+static void embedding(const step *s, rft_part *out) {
+    const rft__hparams *h = &s->model->hparams;
+    const double tables = 1 + (h->arch->positions ? 1 : 0) + (h->types > 0 ? 1 : 0);
+    out->read_bytes = s->tokens * tables * embedding_row(s->model);
+    out->write_bytes = s->tokens * (double)h->hidden * VALUE_BYTES;
+}
+
+static const struct {
+    const char *name;
+    void (*fill)(const step *s, rft_part *out);
+} parts[] = {{"attn_scores", attn_scores}, {"attn_values", attn_values}, {"kv_cache", kv_cache}, {"norms", norms},
+             {"embedding", embedding}};
+
+enum { N_PARTS = sizeof parts / sizeof parts[0] };
+
+int64_t rft_model_part_count(const rft_model *m) { return m && m->hparams.arch != &rft__arch_unknown ? N_PARTS : 0; }
+
+static rft_status check_context(const rft_model *m, const rft_phase *phase, int64_t context, rft_error *err) {
+    const bool none = phase->kind == RFT_PHASE_OFFLINE || m->hparams.arch->encoder;
+    if (context < 0 || context > RFT_MAX_ROWS) {
+        RFT_FAIL(err, RFT_E_ARG, "context = %" PRId64 " is not in 0..%" PRId64, context, RFT_MAX_ROWS);
+    }
+    if (none && context > 0) {
+        RFT_FAIL(err, RFT_E_ARG, "context = %" PRId64 ": %s has no cache", context,
+                 m->hparams.arch->encoder ? "an encoder" : "phase offline");
+    }
+    return RFT_OK;
+}
+
+rft_status rft_model_get_part(const rft_model *m, int64_t index, const rft_phase *phase, int64_t context, rft_part *part,
+                              rft_error *err) {
+    if (!m || !part) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "part" : "model");
+    }
+    RFT_TRY(rft__sized_check(part, "part", err));
+    RFT_TRY(rft__phase_check(phase, err));
+    if (index < 0 || index >= rft_model_part_count(m)) {
+        RFT_FAIL(err, RFT_E_ARG, "index = %" PRId64 ": the model has %" PRId64 " parts", index, rft_model_part_count(m));
+    }
+    RFT_TRY(check_context(m, phase, context, err));
+    const step s = step_of(m, phase, context);
+    rft_part result = rft_part_init();
+    result.name = parts[index].name;
+    parts[index].fill(&s, &result);
+    rft__sized_write(part, &result, sizeof result);
+    return RFT_OK;
+}
