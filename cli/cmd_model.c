@@ -13,6 +13,7 @@
 
 #define DEFAULT_CONTEXT 1024
 #define MAX_CONTEXT     ((int64_t)1 << 30)
+#define MAX_RANKS       1024
 
 typedef struct model_command {
     run_options run;
@@ -56,6 +57,10 @@ static int add_layer(model_command *c, int64_t index) {
     row->layer = rft_layer_init();
     if (rft_model_get_layer(c->model, index, &c->phase, &row->layer, &err) != RFT_OK)
         return cli_failed(&err, c->file);
+    row->shard = rft_shard_init();
+    if (c->report.ranks > 0 &&
+        rft_model_get_shard(c->model, index, &c->phase, c->report.ranks, &row->shard, &err) != RFT_OK)
+        return cli_failed(&err, "--tp");
     const rft_layer *layer = &row->layer;
     row->options = model_layer_options(&c->run, c->x_given, c->model, layer, &row->decoded);
     const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
@@ -172,6 +177,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         if (!parse_int(arg, 0, MAX_CONTEXT, &c->context, why))
             argp_error(state, "--context: %s", why);
         return 0;
+    case 'T':
+        if (!parse_int(arg, 1, MAX_RANKS, &c->report.ranks, why))
+            argp_error(state, "--tp: %s", why);
+        return 0;
     case 'R':
         c->measure = true;
         return 0;
@@ -222,6 +231,7 @@ int cmd_model(int argc, char **argv) {
                                                 "decode:B (default decode:1), prefill:BxT, verify:BxK or offline:BxT", 0},
                                                {"context", 'C', "N", 0,
                                                 "Tokens of a sequence in the cache before (1024 in decode, verify)", 0},
+                                               {"tp", 'T', "N", 0, "Show each layer cut over N ranks too", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};

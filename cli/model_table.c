@@ -53,6 +53,15 @@ static rft_part step_total(const model_report *r) {
     return sum;
 }
 
+static rft_shard shards_total(const model_report *r) {
+    rft_shard sum = rft_shard_init();
+    for (int64_t i = 0; i < r->n; i++) {
+        sum.weight_bytes += (double)r->rows[i].layer.count * r->rows[i].shard.weight_bytes;
+        sum.sent_bytes += r->rows[i].shard.sent_bytes;
+    }
+    return sum;
+}
+
 static const char *file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -211,6 +220,31 @@ static void text_parts(const model_report *r) {
            text_plain());
 }
 
+static void text_shards(const model_report *r) {
+    enum { N = 8 };
+    column columns[N] = {{"a rank", 0, true}, {"cut", 0, true},   {"N", 0, false},    {"K", 0, false},
+                         {"W, kB", 0, false}, {"behind", 0, true}, {"sends", 0, false}, {"note", 0, true}};
+    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells), weights, sent;
+    for (int64_t i = 0; i < r->n; i++) {
+        const rft_shard *s = &r->rows[i].shard;
+        cell *c = cells + i * N;
+        snprintf(c[0], CELL, "%s", r->rows[i].layer.name);
+        snprintf(c[1], CELL, "%s", s->split[0] ? s->split : "-");
+        snprintf(c[2], CELL, "%lld", (long long)s->n);
+        snprintf(c[3], CELL, "%lld", (long long)s->k);
+        snprintf(c[4], CELL, "%.0f", 1e-3 * s->weight_bytes);
+        snprintf(c[5], CELL, "%s", s->collective[0] ? s->collective : "-");
+        amount(c[6], s->sent_bytes, "B");
+        snprintf(c[7], CELL, "%.*s", CELL - 1, s->note);
+    }
+    putchar('\n');
+    text_table(columns, N, cells, (size_t)r->n);
+    free(cells);
+    amount(weights, shards_total(r).weight_bytes, "B");
+    amount(sent, shards_total(r).sent_bytes, "B");
+    printf("each of %lld ranks holds %s of W and sends %s in a step\n", (long long)r->ranks, weights, sent);
+}
+
 static void text_notes(const model_report *r) {
     bool decoded = false;
     for (int64_t i = 0; i < r->n; i++)
@@ -236,6 +270,8 @@ void model_text(const model_report *r) {
     text_peers(r);
     text_totals(r);
     text_parts(r);
+    if (r->ranks > 0)
+        text_shards(r);
     text_notes(r);
 }
 
@@ -245,6 +281,14 @@ static void add_routing(json_t *object, const rft_layer *layer) {
                              "runs_max", layer->runs_max, "role_unknown", (int)layer->unknown);
     json_object_update(object, more);
     json_decref(more);
+}
+
+static void add_shard(json_t *object, const rft_shard *s) {
+    json_object_set_new(object, "rank",
+                        json_pack("{s:s, s:I, s:I, s:f, s:s, s:f, s:f, s:b, s:s}", "split", s->split, "n", (json_int_t)s->n, "k",
+                                  (json_int_t)s->k, "weight_bytes", s->weight_bytes, "collective", s->collective,
+                                  "collective_bytes", s->collective_bytes, "sent_bytes", s->sent_bytes, "divides",
+                                  (int)s->divides, "note", s->note));
 }
 
 static void json_parts(const model_report *r) {
@@ -269,6 +313,8 @@ void model_json(const model_report *r) {
         json_object_update(object, layer);
         json_decref(layer);
         add_routing(object, &r->rows[i].layer);
+        if (r->ranks > 0)
+            add_shard(object, &r->rows[i].shard);
         json_print(object);
     }
     json_parts(r);
@@ -292,5 +338,10 @@ void model_json(const model_report *r) {
                      step.read_bytes + step.write_bytes);
     json_object_update(object, rest);
     json_decref(rest);
+    if (r->ranks > 0) {
+        json_object_set_new(object, "ranks", json_integer((json_int_t)r->ranks));
+        json_object_set_new(object, "rank_weight_bytes", json_real(shards_total(r).weight_bytes));
+        json_object_set_new(object, "rank_sent_bytes", json_real(shards_total(r).sent_bytes));
+    }
     json_print(object);
 }

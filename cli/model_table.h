@@ -17,6 +17,7 @@ typedef struct model_row {
     double bytes, y_bytes; /* with X, Y and what the epilogue reads; of Y */
     char type[48];       /* stored, and as run where that differs: "q4_1→bf16" */
     size_t packed;       /* bytes of W in memory */
+    rft_shard shard;     /* where `ranks` > 0 */
     bench_row bench;     /* us is 0 where it was not run */
 } model_row;
 
@@ -30,6 +31,7 @@ typedef struct model_report {
     int64_t n;
     rft_part parts[MODEL_PARTS]; /* beside the linear layers */
     int64_t n_parts, context;
+    int64_t ranks; /* 0: not asked for */
     const char *device;
     int threads;
     bool measured;

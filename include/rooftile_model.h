@@ -123,6 +123,20 @@ typedef struct rft_part {
     double read_bytes, write_bytes;
 } rft_part;
 
+/* A layer cut over ranks: attention by heads, feed-forward parts and experts by hidden neurons, lm_head by words; routers, latent
+ * projections and poolers are whole on each rank. Where something does not divide, this is the fullest rank. */
+typedef struct rft_shard {
+    uint32_t struct_size;
+    int32_t divides;         /* 0: heads, neurons, words or blocks under one scale do not; `note` names them */
+    const char *split;       /* "N", "K", "": each rank has all of W */
+    int64_t n, k;            /* of a rank */
+    double weight_bytes;     /* of one W of a rank, its share of the stored bytes */
+    const char *collective;  /* behind it: "all-reduce", "all-gather" or "" */
+    double collective_bytes; /* of the results in 16 bits, of all `count` in the phase */
+    double sent_bytes;       /* by each rank over a ring: 2 (R - 1) / R of them to reduce, (R - 1) / R to gather */
+    char note[160];          /* "" where all divides and nothing is repeated */
+} rft_shard;
+
 typedef struct rft_model_cost { /* of the linear layers of one phase */
     uint32_t struct_size;
     int64_t tokens;             /* new tokens: batch * tokens */
@@ -179,6 +193,7 @@ RFT_DEFINE_INIT(rft_tensor)
 RFT_DEFINE_INIT(rft_layer)
 RFT_DEFINE_INIT(rft_weight_parts)
 RFT_DEFINE_INIT(rft_part)
+RFT_DEFINE_INIT(rft_shard)
 RFT_DEFINE_INIT(rft_model_cost)
 RFT_DEFINE_INIT(rft_quantized)
 RFT_DEFINE_INIT(rft_quantize_options)
@@ -212,8 +227,12 @@ RFT_API rft_status rft_model_get_layer(const rft_model *model, int64_t row, cons
 RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
                                       rft_error *err);                                            /* [any] */
 
-/* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phase offline and for encoders,
- * which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */
+/* A row on one of 1..1024 ranks. RFT_E_UNSUPPORTED: its role is not known. */
+RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, int64_t ranks,
+                                       rft_shard *shard, rft_error *err);                         /* [any] */
+
+/* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phase offline and for
+ * encoders, which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */
 RFT_API int64_t rft_model_part_count(const rft_model *model);                                     /* [any] */
 RFT_API rft_status rft_model_get_part(const rft_model *model, int64_t index, const rft_phase *phase, int64_t context,
                                       rft_part *part, rft_error *err);                            /* [any] */

@@ -311,6 +311,37 @@ static void gptq_is_read_with_its_config(void **state) {
     write_text("config.json", "{" ST_TINY_SIZES "}");
 }
 
+/* Four ranks cut 64 rows amid blocks of 32 under one scale, two do not. */
+static void blocks_are_cut_whole(void **state) {
+    (void)state;
+    const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+    st_begin(&file);
+    for (int block = 0; block < 2; block++) {
+        for (int i = 1; i < ST_TINY_PARTS; i++) {
+            char name[96];
+            snprintf(name, sizeof name, "model.layers.%d.%s.weight", block, st_tiny_parts[i].name);
+            st_add_f32(&file, name, st_tiny_parts[i].n, st_tiny_parts[i].k);
+        }
+    }
+    st_tiny_ends(&file);
+    st_add(&file, "model.layers.0.self_attn.q_proj.weight", "F8_E4M3", "[64,64]", 4096);
+    st_add(&file, "model.layers.0.self_attn.q_proj.weight_scale_inv", "F32", "[2,2]", 16);
+    st_add(&file, BLOCK1 "self_attn.q_proj.weight", "F8_E4M3", "[64,64]", 4096);
+    st_add(&file, BLOCK1 "self_attn.q_proj.weight_scale_inv", "F32", "[2,2]", 16);
+    write_tensors("model.safetensors");
+    write_text("config.json", "{" ST_TINY_SIZES ",\"quantization_config\":{\"quant_method\":\"fp8\","
+                              "\"weight_block_size\":[32,32]}}");
+    rft_model *model = open_good(".");
+    rft_shard shard = rft_shard_init();
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, 2, &shard, NULL), RFT_OK);
+    assert_true(shard.divides && shard.n == 32 && shard.note[0] == 0 && shard.weight_bytes == (4096 + 16) / 2);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, 4, &shard, NULL), RFT_OK);
+    assert_true(!shard.divides && shard.n == 16);
+    assert_string_equal(shard.note, "N = 16 is no multiple of blocks of 32");
+    rft_model_free(model);
+    write_text("config.json", "{" ST_TINY_SIZES "}");
+}
+
 /* Integers without scales are no weights. */
 static void bare_codes_are_refused(void **state) {
     (void)state;
@@ -393,6 +424,7 @@ int main(void) {
         cmocka_unit_test(index_joins_files),
         cmocka_unit_test(bad_indexes),
         cmocka_unit_test(gptq_is_read_with_its_config),
+        cmocka_unit_test(blocks_are_cut_whole),
         cmocka_unit_test(bare_codes_are_refused),
         cmocka_unit_test(config_is_needed),
         cmocka_unit_test(memory_is_refused_with_the_reason),

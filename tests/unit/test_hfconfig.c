@@ -297,6 +297,41 @@ static void parts_of_architectures(void **state) {
     rft_model_free(model);
 }
 
+static rft_shard shard_of(const char *file, const char *name, int64_t ranks) {
+    const rft_phase phase = {RFT_PHASE_DECODE, 8, 1};
+    rft_model *model = open_file(file);
+    rft_shard shard = rft_shard_init();
+    rft_layer layer = rft_layer_init();
+    int64_t row = -1;
+    do {
+        assert_int_equal(rft_model_get_layer(model, ++row, &phase, &layer, NULL), RFT_OK);
+    } while (strcmp(layer.name, name) != 0);
+    assert_int_equal(rft_model_get_shard(model, row, &phase, ranks, &shard, NULL), RFT_OK);
+    rft_model_free(model);
+    return shard;
+}
+
+/* Joined tensors by their parts, latent ones whole; what experts and those beside them give is summed once a block. */
+static void architectures_are_cut(void **state) {
+    (void)state;
+    rft_shard s = shard_of("phi-3-mini", "attn_qkv", 8);
+    assert_true(s.divides && s.n == 3 * 3072 / 8 && s.k == 3072);
+    s = shard_of("phi-3-mini", "ffn_gate_up", 8);
+    assert_true(s.divides && s.n == 2 * 8192 / 8);
+    s = shard_of("gpt2", "attn_qkv", 8);
+    assert_true(!s.divides && s.n == 3 * 2 * 64);
+    assert_string_equal(s.note, "12 heads do not divide by 8; 12 kv heads do not divide by 8");
+    s = shard_of("deepseek-v3", "attn_kv_a", 8);
+    assert_true(s.divides && s.split[0] == 0 && s.n == 576 && s.k == 7168);
+    s = shard_of("deepseek-v3", "attn_output", 8);
+    assert_true(s.split[0] == 'K' && s.k == 128 / 8 * 128 && s.collective_bytes == 8.0 * 7168 * 61 * 2);
+    s = shard_of("deepseek-v3", "expert_down", 8);
+    assert_true(s.k == 256 && s.collective_bytes == 8.0 * 7168 * 58 * 2 && s.sent_bytes == 8.0 * 7168 * 58 * 2 * 1.75);
+    s = shard_of("deepseek-v3", "shared_down", 8);
+    assert_true(s.divides && s.k == 256 && s.sent_bytes == 0);
+    assert_string_equal(s.note, "summed with the experts");
+}
+
 static void sizes_may_be_nested(void **state) {
     (void)state;
     rft_model *model = open_good("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":2560,\"num_hidden_layers\":34,"
@@ -425,6 +460,7 @@ int main(void) {
         cmocka_unit_test(experts_are_routed),
         cmocka_unit_test(pooler_takes_texts),
         cmocka_unit_test(cache_of_a_token),
+        cmocka_unit_test(architectures_are_cut),
         cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),

@@ -286,6 +286,65 @@ static void bad_parts_are_refused(void **state) {
     rft_model_free(model);
 }
 
+/* ---- cut over ranks ---- */
+
+typedef struct wanted_shard {
+    const char *phase;
+    int64_t ranks, row;
+    const char *split;
+    int64_t n, k;
+    double weight_bytes;
+    const char *collective;
+    double bytes, sent;
+    int divides;
+    const char *note;
+} wanted_shard;
+
+static void assert_shard(const rft_model *model, const wanted_shard *w) {
+    rft_phase phase;
+    rft_shard s = rft_shard_init();
+    assert_int_equal(rft_phase_parse(w->phase, &phase, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, w->row, &phase, w->ranks, &s, NULL), RFT_OK);
+    if (strcmp(s.split, w->split) != 0 || s.n != w->n || s.k != w->k || s.weight_bytes != w->weight_bytes ||
+        strcmp(s.collective, w->collective) != 0 || s.collective_bytes != w->bytes || s.sent_bytes != w->sent ||
+        s.divides != w->divides || strcmp(s.note, w->note) != 0) {
+        fail_msg("row %lld of %lld ranks: '%s' %lld x %lld, %.0f bytes, '%s' %.0f, %.0f sent, %d '%s'", (long long)w->row,
+                 (long long)w->ranks, s.split, (long long)s.n, (long long)s.k, s.weight_bytes, s.collective, s.collective_bytes,
+                 s.sent_bytes, s.divides, s.note);
+    }
+}
+
+static void rows_are_cut(void **state) {
+    (void)state;
+    static const wanted_shard want[] = {
+        {"decode:3", 1, 3, "", 64, 64, 16384, "", 0, 0, 1, ""},
+        {"decode:3", 2, 0, "N", 32, 64, 8192, "", 0, 0, 1, ""},
+        {"decode:3", 4, 1, "N", 16, 64, 4096, "", 0, 0, 1, "2 kv heads: each on 2 ranks"},
+        {"decode:3", 2, 3, "K", 64, 32, 8192, "all-reduce", 3 * 64 * 2 * 2, 3 * 64 * 2 * 2, 1, ""},
+        {"prefill:3x5", 4, 6, "K", 64, 24, 6144, "all-reduce", 15 * 64 * 2 * 2, 15 * 64 * 2 * 2 * 1.5, 1, ""},
+        {"prefill:3x5", 4, 7, "N", 32, 64, 8192, "all-gather", 3 * 128 * 2, 3 * 128 * 1.5, 1, ""},
+        {"offline:3x5", 4, 7, "N", 32, 64, 8192, "all-gather", 15 * 128 * 2, 15 * 128 * 1.5, 1, ""},
+        {"decode:1", 3, 0, "N", 32, 64, 8192, "", 0, 0, 0, "4 heads do not divide by 3"},
+        {"decode:1", 3, 1, "N", 16, 64, 4096, "", 0, 0, 0, "2 kv heads do not divide by 3"},
+        {"decode:1", 64, 4, "N", 2, 64, 512, "", 0, 0, 0, "96 hidden neurons do not divide by 64"},
+    };
+    rft_model *model = open_tiny(&(tiny_options){0});
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        assert_shard(model, &want[i]);
+    }
+    rft_shard shard = rft_shard_init();
+    const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+    rft_error err;
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, 0, &shard, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "ranks = 0 is not in 1..1024"));
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, INT64_MAX, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 8, &phase, 2, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 0, NULL, 2, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(NULL, 0, &phase, 2, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, 2, NULL, &err), RFT_E_ARG);
+    rft_model_free(model);
+}
+
 /* ---- refused models ---- */
 
 /* Blocks share rows unless they differ in type; the file's order is kept. */
@@ -318,6 +377,8 @@ static void unknown_models_are_listed(void **state) {
     assert_string_equal(info.architecture, "gemma9");
     assert_true(info.unknown && info.layers == 0 && info.parameters > 0);
     assert_int_equal(rft_model_part_count(model), 0);
+    rft_shard shard = rft_shard_init();
+    assert_int_equal(rft_model_get_shard(model, 0, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, 2, &shard, NULL), RFT_E_UNSUPPORTED);
     assert_matrices(model);
     rft_quantize_options o = rft_quantize_options_init();
     rft_error err = {0};
@@ -506,6 +567,7 @@ int main(void) {
         cmocka_unit_test(info_and_cost),
         cmocka_unit_test(parts_of_a_step),
         cmocka_unit_test(bad_parts_are_refused),
+        cmocka_unit_test(rows_are_cut),
         cmocka_unit_test(unknown_models_are_listed),
         cmocka_unit_test(files_without_models_are_refused),
         cmocka_unit_test(inconsistent_sizes_are_refused),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shards.c - a linear layer cut over ranks (tensor parallelism). See rft_shard in rooftile_model.h.
+ *
+ * Which side is cut follows from what N and K of the product are: heads, hidden neurons and the vocabulary can be cut, the hidden
+ * size and latent ranks cannot. K is cut where it can be (results are summed), else N, else each rank holds all of W.
+ */
+#include "model_object.h"
+
+#include "base/error.h"
+#include "base/sized.h"
+#include "phase.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RANKS    1024
+#define RESULT_BYTES 2.0 /* of a value that ranks exchange */
+
+typedef struct cut { /* one side of W */
+    const char *what; /* its units, NULL: it stays whole */
+    int64_t units;
+    int64_t shared; /* > 0: beside them so many kv heads, twice (keys and values) */
+    bool repeats;   /* more ranks than units may hold one each */
+} cut;
+
+static cut cut_of(const rft__hparams *h, rft__extent extent, int64_t size) {
+    switch (extent) {
+    case RFT_EXT_Q:
+    case RFT_EXT_Q_LATENT:
+    case RFT_EXT_Q_DIRECT:
+    case RFT_EXT_KV_HEADS:
+    case RFT_EXT_V:
+        return (cut){"heads", h->heads, 0, false};
+    case RFT_EXT_KV:
+        return (cut){"kv heads", h->kv_heads, 0, true};
+    case RFT_EXT_QKV:
+        return (cut){"heads", h->heads, h->kv_heads, false};
+    case RFT_EXT_FFN:
+    case RFT_EXT_EXPERT_FFN:
+    case RFT_EXT_SHARED_FFN:
+        return (cut){"hidden neurons", size, 0, false};
+    case RFT_EXT_FFN_PAIR:
+    case RFT_EXT_EXPERT_PAIR:
+        return (cut){"pairs of hidden neurons", size / 2, 0, false};
+    case RFT_EXT_VOCAB:
+        return (cut){"words", size, 0, false};
+    default:
+        return (cut){NULL, 1, 0, false};
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void note(rft_shard *s, const char *format, ...) {
+    const size_t used = strlen(s->note);
+    va_list args;
+    va_start(args, format);
+    if (used > 0 && used + 2 < sizeof s->note) {
+        memcpy(s->note + used, "; ", 3);
+    }
+    vsnprintf(s->note + strlen(s->note), sizeof s->note - strlen(s->note), format, args);
+    va_end(args);
+}
+
+/* Units of the fullest rank. */
+static int64_t units_of_rank(const char *what, int64_t units, bool repeats, int64_t ranks, rft_shard *s) {
+    if (units % ranks == 0) {
+        return units / ranks;
+    }
+    if (repeats && ranks % units == 0) {
+        note(s, "%" PRId64 " %s: each on %" PRId64 " ranks", units, what, ranks / units);
+        return 1;
+    }
+    s->divides = 0;
+    note(s, "%" PRId64 " %s do not divide by %" PRId64, units, what, ranks);
+    return (units + ranks - 1) / ranks;
+}
+
+static int64_t size_of_rank(const cut *c, int64_t size, int64_t ranks, rft_shard *s) {
+    const int64_t unit = size / (c->units + 2 * c->shared);
+    int64_t units = units_of_rank(c->what, c->units, c->repeats, ranks, s);
+    if (c->shared > 0) {
+        units += 2 * units_of_rank("kv heads", c->shared, true, ranks, s);
+    }
+    return unit * units;
+}
+
+/* Weights along a side that are stored together or under one scale; 1: none, or a scale of the whole side, which ranks repeat. */
+static int64_t block_of(const rft__tensor *t, bool along_k, int64_t whole) {
+    if (!t || !t->import) {
+        return t && along_k ? t->format->block_elements : 1;
+    }
+    const int64_t group = along_k ? t->import->group_k : t->import->group_n;
+    return group > 0 && group < whole ? group : 1;
+}
+
+static void check_block(const rft__tensor *t, bool along_k, int64_t whole, int64_t size, rft_shard *s) {
+    const int64_t block = block_of(t, along_k, whole);
+    if (size < whole && size % block != 0) {
+        s->divides = 0;
+        note(s, "%s = %" PRId64 " is no multiple of blocks of %" PRId64, along_k ? "K" : "N", size, block);
+    }
+}
+
+/* Ranks sum what each has of K; logits are put together. What experts and those beside them give is summed once. */
+static void exchange(const rft__layer *row, const rft_layer *layer, const rft_phase *phase, int64_t ranks, rft_shard *s) {
+    const bool sums = s->k < row->k, beside = row->product->where == RFT_IN_SPARSE && !row->product->routed;
+    const double others = (double)(ranks - 1) / (double)ranks;
+    if (sums && beside) {
+        note(s, "summed with the experts");
+    } else if (sums || (s->n < row->n && row->product->n == RFT_EXT_VOCAB)) {
+        const double rows = row->experts > 0 ? (double)(phase->batch * phase->tokens) : (double)layer->m;
+        const double times = (double)row->count / (row->experts > 0 ? (double)row->experts : 1);
+        s->collective = sums ? "all-reduce" : "all-gather";
+        s->collective_bytes = rows * (double)row->n * times * RESULT_BYTES;
+        s->sent_bytes = s->collective_bytes * others * (sums ? 2 : 1);
+    }
+}
+
+static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, rft_shard *s) {
+    const rft__tensor *t = row->tensor >= 0 ? &m->tensors->list[row->tensor] : NULL;
+    const cut k = cut_of(&m->hparams, row->product->k, row->k), n = cut_of(&m->hparams, row->product->n, row->n);
+    if (ranks > 1 && k.what) {
+        s->split = "K";
+        s->k = size_of_rank(&k, row->k, ranks, s);
+    } else if (ranks > 1 && n.what) {
+        s->split = "N";
+        s->n = size_of_rank(&n, row->n, ranks, s);
+    }
+    check_block(t, true, row->k, s->k, s);
+    check_block(t, false, row->n, s->n, s);
+    s->weight_bytes = (double)row->bytes * ((double)s->n / (double)row->n) * ((double)s->k / (double)row->k);
+}
+
+rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, int64_t ranks, rft_shard *shard,
+                               rft_error *err) {
+    if (!m || !shard) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "shard" : "model");
+    }
+    RFT_TRY(rft__sized_check(shard, "shard", err));
+    rft_layer layer = rft_layer_init();
+    RFT_TRY(rft_model_get_layer(m, row, phase, &layer, err)); /* checks row and phase */
+    if (ranks < 1 || ranks > MAX_RANKS) {
+        RFT_FAIL(err, RFT_E_ARG, "ranks = %" PRId64 " is not in 1..%d", ranks, MAX_RANKS);
+    }
+    const rft__layer *own = &m->layers.rows[row];
+    if (own->unknown) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", own->name);
+    }
+    rft_shard result = rft_shard_init();
+    result.split = result.collective = "";
+    result.divides = 1;
+    result.n = own->n;
+    result.k = own->k;
+    cut_layer(m, own, ranks, &result);
+    exchange(own, &layer, phase, ranks, &result);
+    rft__sized_write(shard, &result, sizeof result);
+    return RFT_OK;
+}
