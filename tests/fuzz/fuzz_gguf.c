@@ -35,6 +35,16 @@ static void ask_everything(const rft_model *model) {
         if (rft_model_get_layer(model, i, &phase, &layer, NULL) != RFT_OK || layer.n < 1 || layer.k < 1) {
             abort();
         }
+        rft_shard shard = rft_shard_init();
+        if (!layer.unknown && (rft_model_get_shard(model, i, &phase, 7, &shard, NULL) != RFT_OK || shard.n < 1 || shard.k < 1)) {
+            abort();
+        }
+    }
+    for (int64_t i = 0; i < rft_model_part_count(model); i++) {
+        rft_part part = rft_part_init();
+        if (rft_model_get_part(model, i, &phase, 0, &part, NULL) != RFT_OK || part.read_bytes < 0) {
+            abort();
+        }
     }
     for (int64_t i = 0; i < info.n_tensors; i++) {
         decode_rows(model, i);
