@@ -15,21 +15,17 @@
 
 /* ---- attention ---- */
 
-static const rft__product attention[] = {
-    {.name = "attn_q", .hf = "self_attn.q_proj", .gguf = "attn_q", .n = RFT_EXT_Q, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_k", .hf = "self_attn.k_proj", .gguf = "attn_k", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_v", .hf = "self_attn.v_proj", .gguf = "attn_v", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_output", .hf = "self_attn.o_proj", .gguf = "attn_output", .n = HID, .k = RFT_EXT_Q, .tail = RFT_TAIL_ADD,
-     .bias = RFT_BIAS_OUTPUT},
-};
+#define ATTENTION(output_tail) \
+    {.name = "attn_q", .hf = "self_attn.q_proj", .gguf = "attn_q", .n = RFT_EXT_Q, .k = HID, .bias = RFT_BIAS_QKV}, \
+        {.name = "attn_k", .hf = "self_attn.k_proj", .gguf = "attn_k", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV}, \
+        {.name = "attn_v", .hf = "self_attn.v_proj", .gguf = "attn_v", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV}, \
+    { \
+        .name = "attn_output", .hf = "self_attn.o_proj", .gguf = "attn_output", .n = HID, .k = RFT_EXT_Q, .tail = output_tail, \
+        .bias = RFT_BIAS_OUTPUT \
+    }
 
-/* A norm stands between the last product and the residual. */
-static const rft__product attention_normed[] = {
-    {.name = "attn_q", .hf = "self_attn.q_proj", .gguf = "attn_q", .n = RFT_EXT_Q, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_k", .hf = "self_attn.k_proj", .gguf = "attn_k", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_v", .hf = "self_attn.v_proj", .gguf = "attn_v", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_QKV},
-    {.name = "attn_output", .hf = "self_attn.o_proj", .gguf = "attn_output", .n = HID, .k = RFT_EXT_Q, .bias = RFT_BIAS_OUTPUT},
-};
+static const rft__product attention[] = {ATTENTION(RFT_TAIL_ADD)};
+static const rft__product attention_normed[] = {ATTENTION(RFT_TAIL_NONE)}; /* a norm stands between it and the residual */
 
 static const rft__product attention_joined[] = {
     {.name = "attn_qkv", .hf = "self_attn.qkv_proj", .gguf = "attn_qkv", .parts = "q+k+v", .n = RFT_EXT_QKV, .k = HID},
@@ -205,6 +201,15 @@ const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe) {
     for (size_t i = 0; i < N_ARCHS; i++) {
         if (is_row(&archs[i], name, gguf, moe)) {
             return &archs[i];
+        }
+    }
+    return NULL;
+}
+
+const rft__product *rft__arch_product(const rft__arch *arch, size_t i) {
+    for (int g = 0; g < RFT_ARCH_GROUPS; i -= arch->groups[g++].count) {
+        if (i < arch->groups[g].count) {
+            return &arch->groups[g].list[i];
         }
     }
     return NULL;

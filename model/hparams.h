@@ -103,6 +103,8 @@ const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe);
 /* Stands for an architecture without a row: nothing is known of it, and all sizes are 0. */
 extern const rft__arch rft__arch_unknown;
 rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err);
+/* Its products in the order of execution; NULL behind the last. */
+const rft__product *rft__arch_product(const rft__arch *arch, size_t i);
 
 int64_t rft__extent_of(const rft__hparams *h, rft__extent extent);
 /* Blocks that hold a product, and whether one does. */

@@ -68,29 +68,34 @@ static rft__layer begin_layer(const rft__hparams *h, const rft__product *p) {
 
 /* ---- names ---- */
 
+enum { NAME = 160 };
+
+static void embedding_name(const rft__naming *naming, const rft__arch *arch, char name[NAME]) {
+    snprintf(name, NAME, "%s%s.weight", naming->gguf ? "" : naming->prefix, naming->gguf ? "token_embd" : arch->embedding);
+}
+
+static int64_t find_embedding(const rft__tensors *tensors, const rft__naming *naming, const rft__arch *arch) {
+    char name[NAME];
+    embedding_name(naming, arch, name);
+    return rft__tensors_find(tensors, name);
+}
+
 rft__naming rft__naming_find(const rft__tensors *tensors, const rft__arch *arch, bool gguf) {
     static const char *const prefixes[] = {"model.", "",      "transformer.",
                                            "bert.",  "language_model.model.", "model.language_model."};
-    rft__naming naming = {gguf, prefixes[0]};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && !gguf; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "%s%s.weight", prefixes[i], arch->embedding);
-        if (rft__tensors_find(tensors, name) >= 0) {
-            naming.prefix = prefixes[i];
-            break;
+        const rft__naming naming = {false, prefixes[i]};
+        if (find_embedding(tensors, &naming, arch) >= 0) {
+            return naming;
         }
     }
-    return naming;
+    return (rft__naming){gguf, prefixes[0]};
 }
 
 int64_t rft__layers_embedding(const rft__tensors *tensors, bool gguf, const rft__arch *arch) {
     const rft__naming naming = rft__naming_find(tensors, arch, gguf);
-    char name[96];
-    snprintf(name, sizeof name, "%s%s.weight", gguf ? "" : naming.prefix, gguf ? "token_embd" : arch->embedding);
-    return rft__tensors_find(tensors, name);
+    return find_embedding(tensors, &naming, arch);
 }
-
-enum { NAME = 160 };
 
 /* The name of a product's tensor without what it is; `*` becomes the number of the expert. */
 static void stem_of(const rft__naming *naming, const rft__arch *arch, const rft__product *p, int64_t block, int64_t expert,
@@ -155,8 +160,7 @@ static rft_status find_weight(const source *s, const rft__hparams *h, const rft_
                               int64_t *tensor) {
     char name[NAME];
     if (p->n == RFT_EXT_VOCAB && h->tied) {
-        snprintf(name, sizeof name, "%s%s.weight", s->naming.gguf ? "" : s->naming.prefix,
-                 s->naming.gguf ? "token_embd" : h->arch->embedding);
+        embedding_name(&s->naming, h->arch, name);
         *tensor = rft__tensors_find(s->tensors, name);
     } else {
         stem_of(&s->naming, h->arch, p, block, expert, name);
@@ -224,10 +228,9 @@ static rft_status add_product(const source *s, const rft__hparams *h, const rft_
 }
 
 static rft_status add_all(const source *s, const rft__hparams *h, rft__layers *out) {
-    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
-        for (size_t i = 0; i < h->arch->groups[g].count; i++) {
-            RFT_TRY(add_product(s, h, &h->arch->groups[g].list[i], out));
-        }
+    const rft__product *p;
+    for (size_t i = 0; (p = rft__arch_product(h->arch, i)) != NULL; i++) {
+        RFT_TRY(add_product(s, h, p, out));
     }
     return RFT_OK;
 }
@@ -269,17 +272,15 @@ static rft_status add_from_sizes(const rft__hparams *h, const rft__product *p, r
 
 rft_status rft__layers_from_hparams(const rft__allocator *a, const rft__hparams *h, rft__layers *out, rft_error *err) {
     size_t room = 0;
-    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
-        room += h->arch->groups[g].count;
+    while (rft__arch_product(h->arch, room) != NULL) {
+        room++;
     }
     RFT_TRY(rft__layers_reserve(a, (int64_t)room, 0, out, err));
-    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
-        for (size_t i = 0; i < h->arch->groups[g].count; i++) {
-            const rft_status status = add_from_sizes(h, &h->arch->groups[g].list[i], out, err);
-            if (status != RFT_OK) {
-                rft__layers_free(a, out);
-                return status;
-            }
+    for (size_t i = 0; i < room; i++) {
+        const rft_status status = add_from_sizes(h, rft__arch_product(h->arch, i), out, err);
+        if (status != RFT_OK) {
+            rft__layers_free(a, out);
+            return status;
         }
     }
     return RFT_OK;

@@ -34,12 +34,10 @@ static void mark_product(const rft_model *m, const rft__naming *naming, const rf
 static void mark_linear(const rft_model *m, bool *linear) {
     const rft__arch *arch = m->hparams.arch;
     const rft__naming naming = rft__naming_find(m->tensors, arch, m->format == RFT_MODEL_GGUF);
-    for (int g = 0; g < RFT_ARCH_GROUPS; g++) {
-        for (size_t i = 0; i < arch->groups[g].count; i++) {
-            const rft__product *p = &arch->groups[g].list[i];
-            if (p->n != RFT_EXT_EXPERTS && p->n != RFT_EXT_SHARED_ONE) {
-                mark_product(m, &naming, p, linear);
-            }
+    const rft__product *p;
+    for (size_t i = 0; (p = rft__arch_product(arch, i)) != NULL; i++) {
+        if (p->n != RFT_EXT_EXPERTS && p->n != RFT_EXT_SHARED_ONE) {
+            mark_product(m, &naming, p, linear);
         }
     }
 }
