@@ -108,7 +108,7 @@ static int add_parts(model_command *c) {
     model_report *r = &c->report;
     r->context = choose_context(c);
     r->n_parts = rft_model_part_count(c->model);
-    r->n_parts = r->n_parts < MODEL_PARTS ? r->n_parts : MODEL_PARTS;
+    r->parts = cli_alloc((size_t)r->n_parts, sizeof *r->parts);
     if (r->n_parts == 0 && c->context >= 0) {
         cli_message("--context: architecture '%s' is not known, nor its attention", r->info.architecture);
         return CLI_USAGE;
@@ -245,6 +245,7 @@ int cmd_model(int argc, char **argv) {
         code = run_model(&c);
     bench_close(c.job);
     rft_model_free(c.model);
+    free(c.report.parts);
     free(c.report.rows);
     free(c.job);
     options_free(&c.run);

@@ -206,16 +206,17 @@ static void text_parts(const model_report *r) {
     enum { N = 6 };
     column columns[N] = {{"step", 0, true},    {"work", 0, false},      {"read", 0, false},
                          {"written", 0, false}, {"of FLOP, %", 0, false}, {"of bytes, %", 0, false}};
-    cell cells[(MODEL_PARTS + 1) * N];
     rft_part step = step_total(r), linear = linear_part(r);
     double bytes = step.read_bytes + step.write_bytes;
     if (r->n_parts == 0)
         return;
+    cell *cells = cli_alloc((size_t)((r->n_parts + 1) * N), sizeof *cells);
     part_cells(cells, &linear, step.flops, bytes);
     for (int64_t i = 0; i < r->n_parts; i++)
         part_cells(cells + (i + 1) * N, &r->parts[i], step.flops, bytes);
     putchar('\n');
     text_table(columns, N, cells, (size_t)r->n_parts + 1);
+    free(cells);
     printf("%scontext %lld; activations and cache beside the linear layers in 16 bits%s\n", text_dim(), (long long)r->context,
            text_plain());
 }
@@ -240,8 +241,9 @@ static void text_shards(const model_report *r) {
     putchar('\n');
     text_table(columns, N, cells, (size_t)r->n);
     free(cells);
-    amount(weights, shards_total(r).weight_bytes, "B");
-    amount(sent, shards_total(r).sent_bytes, "B");
+    const rft_shard total = shards_total(r);
+    amount(weights, total.weight_bytes, "B");
+    amount(sent, total.sent_bytes, "B");
     printf("each of %lld ranks holds %s of W and sends %s in a step\n", (long long)r->ranks, weights, sent);
 }
 
@@ -279,8 +281,7 @@ static void add_routing(json_t *object, const rft_layer *layer) {
     json_t *more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:b}", "parts", layer->parts, "experts", (json_int_t)layer->experts,
                              "experts_used", (json_int_t)layer->experts_used, "runs", layer->runs, "runs_min", layer->runs_min,
                              "runs_max", layer->runs_max, "role_unknown", (int)layer->unknown);
-    json_object_update(object, more);
-    json_decref(more);
+    json_extend(object, more);
 }
 
 static void add_shard(json_t *object, const rft_shard *s) {
@@ -310,8 +311,7 @@ void model_json(const model_report *r) {
                       "stored", r->rows[i].layer.scheme[0] ? r->rows[i].layer.scheme : rft_type_name(r->rows[i].layer.type),
                       "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes, "packed_bytes",
                       (json_int_t)r->rows[i].packed);
-        json_object_update(object, layer);
-        json_decref(layer);
+        json_extend(object, layer);
         add_routing(object, &r->rows[i].layer);
         if (r->ranks > 0)
             add_shard(object, &r->rows[i].shard);
@@ -326,22 +326,19 @@ void model_json(const model_report *r) {
                              t.weights > 0 ? t.packed / t.weights : 0, "bound_us",
                              t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(),
                              "tokens_per_s", t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null());
-    json_object_update(object, rest);
-    json_decref(rest);
+    json_extend(object, rest);
     rest = json_pack("{s:I, s:I, s:f, s:f, s:f}", "parameters", (json_int_t)r->info.parameters, "active_parameters",
                      (json_int_t)r->info.active_parameters, "read_bytes", r->cost.read_bytes, "read_bytes_min",
                      r->cost.read_bytes_min, "read_bytes_max", r->cost.read_bytes_max);
-    json_object_update(object, rest);
-    json_decref(rest);
+    json_extend(object, rest);
     rest = json_pack("{s:I, s:f, s:f, s:f}", "context", (json_int_t)r->context, "linear_bytes",
                      linear.read_bytes + linear.write_bytes, "step_flops", step.flops, "step_bytes",
                      step.read_bytes + step.write_bytes);
-    json_object_update(object, rest);
-    json_decref(rest);
+    json_extend(object, rest);
     if (r->ranks > 0) {
-        json_object_set_new(object, "ranks", json_integer((json_int_t)r->ranks));
-        json_object_set_new(object, "rank_weight_bytes", json_real(shards_total(r).weight_bytes));
-        json_object_set_new(object, "rank_sent_bytes", json_real(shards_total(r).sent_bytes));
+        const rft_shard total = shards_total(r);
+        json_extend(object, json_pack("{s:I, s:f, s:f}", "ranks", (json_int_t)r->ranks, "rank_weight_bytes", total.weight_bytes,
+                                      "rank_sent_bytes", total.sent_bytes));
     }
     json_print(object);
 }

@@ -21,15 +21,13 @@ typedef struct model_row {
     bench_row bench;     /* us is 0 where it was not run */
 } model_row;
 
-enum { MODEL_PARTS = 8 };
-
 typedef struct model_report {
     const char *file, *phase;
     rft_model_info info;
     rft_model_cost cost;
     model_row *rows;
     int64_t n;
-    rft_part parts[MODEL_PARTS]; /* beside the linear layers */
+    rft_part *parts; /* beside the linear layers */
     int64_t n_parts, context;
     int64_t ranks; /* 0: not asked for */
     const char *device;

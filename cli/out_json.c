@@ -29,6 +29,11 @@ json_t *json_text(const char *text) {
     return string;
 }
 
+void json_extend(json_t *object, json_t *more) {
+    json_object_update(object, more);
+    json_decref(more);
+}
+
 static json_t *peers_of(const bench_row *row) {
     json_t *list = json_array();
     for (int i = 0; i < row->n_peer; i++) {
@@ -53,10 +58,8 @@ json_t *json_of_row(const bench_row *r) {
                                 known(r->err_limit, timed), "cold", r->cold, "threads", r->threads, "peer", peers_of(r));
     json_t *shares = json_pack("{s:o, s:o, s:o}", "packed_bytes", known(r->packed_bytes, r->packed_bytes > 0), "pct_read",
                                known(r->pct_read, r->pct_read > 0), "pct_peak", known(r->pct_peak, r->pct_peak > 0));
-    json_object_update(object, numbers);
-    json_object_update(object, shares);
-    json_decref(numbers);
-    json_decref(shares);
+    json_extend(object, numbers);
+    json_extend(object, shares);
     return object;
 }
 

@@ -14,6 +14,8 @@
 json_t *json_of_row(const bench_row *row);
 /* A string from outside, such as a file's name: bytes that are not UTF-8, which JSON cannot hold, become '?'. NULL: null. */
 json_t *json_text(const char *text);
+/* Adds the keys of `more`, which is freed. */
+void json_extend(json_t *object, json_t *more);
 /* Prints on one line and frees. */
 void json_print(json_t *object);
 

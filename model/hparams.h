@@ -102,6 +102,7 @@ typedef struct rft__hparams {
 const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe);
 /* Stands for an architecture without a row: nothing is known of it, and all sizes are 0. */
 extern const rft__arch rft__arch_unknown;
+static inline bool rft__hparams_unknown(const rft__hparams *h) { return h->arch == &rft__arch_unknown; }
 rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err);
 /* Its products in the order of execution; NULL behind the last. */
 const rft__product *rft__arch_product(const rft__arch *arch, size_t i);

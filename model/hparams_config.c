@@ -171,7 +171,7 @@ static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *
 static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
     RFT_TRY(read_arch(root, !quant, h, err));
     RFT_TRY(read_quantised(root, quant, err));
-    if (h->arch == &rft__arch_unknown) {
+    if (rft__hparams_unknown(h)) {
         return RFT_OK;
     }
     RFT_TRY(read_type(root, h, err));

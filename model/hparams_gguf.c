@@ -97,7 +97,7 @@ static rft_status read_arch(const rft__gguf *g, rft__hparams *h, rft_error *err)
 rft_status rft__hparams_from_gguf(const rft__gguf *g, rft__hparams *h, rft_error *err) {
     *h = (rft__hparams){0};
     RFT_TRY(read_arch(g, h, err));
-    if (h->arch == &rft__arch_unknown) {
+    if (rft__hparams_unknown(h)) {
         return RFT_OK;
     }
     RFT_TRY(read_size(g, h, "block_count", true, &h->layers, err));

@@ -24,10 +24,8 @@ static void count_parameters(rft_model *m) {
     }
 }
 
-static bool is_unknown(const rft_model *m) { return m->hparams.arch == &rft__arch_unknown; }
-
 static rft_status list_layers(rft_model *m, bool gguf, rft_error *err) {
-    return is_unknown(m) ? rft__layers_from_matrices(&m->allocator, m->tensors, &m->layers, err)
+    return rft__hparams_unknown(&m->hparams) ? rft__layers_from_matrices(&m->allocator, m->tensors, &m->layers, err)
                          : rft__layers_from_tensors(&m->allocator, m->tensors, gguf, &m->hparams, &m->layers, err);
 }
 
@@ -69,7 +67,7 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
         m->tensors = &m->imported.tensors;
     }
     RFT_TRY(list_layers(m, false, err));
-    if (!is_unknown(m)) {
+    if (!rft__hparams_unknown(&m->hparams)) {
         RFT_TRY(refuse_bare_codes(m, &quant, err));
     }
     count_parameters(m);
@@ -209,7 +207,7 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
     const rft__hparams *h = &m->hparams;
     const rft_model_info result = {
         .format = m->format,
-        .architecture = is_unknown(m) ? h->prefix : h->arch->name,
+        .architecture = rft__hparams_unknown(h) ? h->prefix : h->arch->name,
         .name = h->name,
         .hidden = h->hidden,
         .layers = h->layers,
@@ -226,7 +224,7 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .experts = h->experts,
         .experts_used = h->used,
         .active_parameters = m->parameters - rft__layers_idle(&m->layers),
-        .unknown = is_unknown(m),
+        .unknown = rft__hparams_unknown(h),
     };
     rft__sized_write(info, &result, sizeof result);
     return RFT_OK;

@@ -104,7 +104,7 @@ static const struct {
 
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-int64_t rft_model_part_count(const rft_model *m) { return m && m->hparams.arch != &rft__arch_unknown ? N_PARTS : 0; }
+int64_t rft_model_part_count(const rft_model *m) { return m && !rft__hparams_unknown(&m->hparams) ? N_PARTS : 0; }
 
 static rft_status check_context(const rft_model *m, const rft_phase *phase, int64_t context, rft_error *err) {
     const bool none = phase->kind == RFT_PHASE_OFFLINE || m->hparams.arch->encoder;

@@ -189,7 +189,7 @@ rft_status rft__quantize_plan_build(const rft_model *m, const rft_quantize_optio
                                     rft_status (*fill_plan)(const rft__planner *p, rft__quantize_plan *out),
                                     rft__quantize_plan *out, rft_error *err) {
     const rft__allocator *a = &m->allocator;
-    if (m->hparams.arch == &rft__arch_unknown) {
+    if (rft__hparams_unknown(&m->hparams)) {
         return rft__arch_refuse(m->hparams.prefix, "nor which of its matrices are linear layers", err);
     }
     if (m->format == RFT_MODEL_SAFETENSORS && !m->hparams.arch->convertible) {
