@@ -27,26 +27,18 @@ static void load(void) {
     RFT_TILE_LOAD(7, operand, RFT__TILE_BYTES);
 }
 
-void rft__peak_tile_bf16_amx(int64_t iterations, double *flops) {
-    load();
-    for (int64_t i = 0; i < iterations; i++) {
-        RFT_TILE_DOT_BF16(0, 4, 6);
-        RFT_TILE_DOT_BF16(1, 4, 7);
-        RFT_TILE_DOT_BF16(2, 5, 6);
-        RFT_TILE_DOT_BF16(3, 5, 7);
+#define PEAK(name, dot, k)                                  \
+    void rft__peak_##name##_amx(int64_t iterations, double *flops) { \
+        load();                                             \
+        for (int64_t i = 0; i < iterations; i++) {          \
+            dot(0, 4, 6);                                   \
+            dot(1, 4, 7);                                   \
+            dot(2, 5, 6);                                   \
+            dot(3, 5, 7);                                   \
+        }                                                   \
+        rft__tiles_leave();                                 \
+        *flops += (double)iterations * STEP_FLOPS * (k);    \
     }
-    rft__tiles_leave();
-    *flops += (double)iterations * STEP_FLOPS * RFT__TILE_BYTES / 2;
-}
 
-void rft__peak_tile_i8_amx(int64_t iterations, double *flops) {
-    load();
-    for (int64_t i = 0; i < iterations; i++) {
-        RFT_TILE_DOT_I8(0, 4, 6);
-        RFT_TILE_DOT_I8(1, 4, 7);
-        RFT_TILE_DOT_I8(2, 5, 6);
-        RFT_TILE_DOT_I8(3, 5, 7);
-    }
-    rft__tiles_leave();
-    *flops += (double)iterations * STEP_FLOPS * RFT__TILE_BYTES;
-}
+PEAK(tile_bf16, RFT_TILE_DOT_BF16, RFT__TILE_BYTES / 2)
+PEAK(tile_i8, RFT_TILE_DOT_I8, RFT__TILE_BYTES)
