@@ -5,29 +5,20 @@
  */
 #include "amx_level.c"
 
-#include "rooftile_analysis.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
+
+#include "amx_plans.h"
+
 #include <pthread.h>
 
 enum { N = 80, K = 2048, MOST = 200, LD = K + 32, ALIGN = 64 };
 
-static rft_error err;
 static uint16_t *x, *w; /* x: MOST x LD, w: N x K */
 static void *packed, *workspace;
 static float *y;
-
-#define OK(call) rft_test_status(call, __LINE__)
-
-static void rft_test_status(rft_status status, int line) {
-    if (status != RFT_OK) {
-        print_error("line %d: %s\n", line, err.message);
-        fail();
-    }
-}
 
 static rft_ctx *open_level(uint32_t threads, void (*parallel_for)(void *, int, void (*)(void *, int), void *)) {
     rft_ctx_options o = rft_ctx_options_init();
@@ -80,17 +71,6 @@ static void run(rft_ctx *ctx, const rft_linear_desc *d, int64_t m, const void *r
     rft_weight_free(weight);
     rft_plan_free(plan);
 }
-
-static const char *kernel_at(rft_ctx *ctx, const rft_linear_desc *d, int64_t m) {
-    rft_plan_info info = rft_plan_info_init();
-    rft_plan *plan = NULL;
-    OK(rft_plan_create(ctx, d, &plan, &err));
-    OK(rft_plan_get_info(plan, m, &info));
-    rft_plan_free(plan);
-    return info.kernel;
-}
-
-static bool is_amx(const char *kernel) { return strstr(kernel, "_amx") != NULL; }
 
 static void test_choice(void **state) {
     (void)state;

@@ -5,12 +5,12 @@
  */
 #include "amx_level.c"
 
-#include "rooftile_analysis.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
+
+#include "amx_plans.h"
 
 enum { N = 80, K = 2720, MOST = 70, ALIGN = 64, GGUF = 256, Q8_0 = 8, Q4_K = 12, Q6_K = 14 };
 
@@ -26,16 +26,6 @@ static const struct w_case {
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static rft_error err;
-
-static void ok_(rft_status status, int line) {
-    if (status != RFT_OK) {
-        print_error("line %d: %s\n", line, err.message);
-        fail();
-    }
-}
-#define OK(call) ok_(call, __LINE__)
 
 static rft_ctx *open_level(const char *level, uint32_t threads) {
     rft_ctx_options o = rft_ctx_options_init();
@@ -126,17 +116,6 @@ static float *product(rft_ctx *ctx, const rft_linear_desc *d, const operands_of 
     free(workspace);
     return args.y;
 }
-
-static const char *kernel_at(rft_ctx *ctx, const rft_linear_desc *d, int64_t m) {
-    rft_plan_info info = rft_plan_info_init();
-    rft_plan *plan = NULL;
-    OK(rft_plan_create(ctx, d, &plan, &err));
-    OK(rft_plan_get_info(plan, m, &info));
-    rft_plan_free(plan);
-    return info.kernel;
-}
-
-static bool is_amx(const char *kernel) { return strstr(kernel, "_amx") != NULL; }
 
 /* One row, and as few as memory allows, stay with the level below, whatever the flags; the error bound is the same. */
 static void test_choice(void **state) {

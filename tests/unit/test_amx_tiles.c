@@ -44,29 +44,21 @@ static void make_config(unsigned char config[64], int rows, int pairs) {
     }
 }
 
-static void stand_in(tiles *t, int rows, int pairs) {
-    unsigned char config[64];
-    make_config(config, rows, pairs);
-    RFT_TILE_CONFIGURE(config);
-    RFT_TILE_LOAD(0, t->sums, BYTES);
-    RFT_TILE_LOAD(4, t->x, BYTES);
-    RFT_TILE_LOAD(6, t->w, BYTES);
-    RFT_TILE_DOT_BF16(0, 4, 6);
-    RFT_TILE_STORE(0, t->sums, BYTES);
-    RFT_TILE_RELEASE();
-}
+#define STAND_IN(name, type, dot)                     \
+    static void name(type *t, int rows, int steps) {  \
+        unsigned char config[64];                     \
+        make_config(config, rows, steps);             \
+        RFT_TILE_CONFIGURE(config);                   \
+        RFT_TILE_LOAD(0, t->sums, BYTES);             \
+        RFT_TILE_LOAD(4, t->x, BYTES);                \
+        RFT_TILE_LOAD(6, t->w, BYTES);                \
+        dot(0, 4, 6);                                 \
+        RFT_TILE_STORE(0, t->sums, BYTES);            \
+        RFT_TILE_RELEASE();                           \
+    }
 
-static void stand_in_bytes(byte_tiles *t, int rows, int quads) {
-    unsigned char config[64];
-    make_config(config, rows, quads);
-    RFT_TILE_CONFIGURE(config);
-    RFT_TILE_LOAD(0, t->sums, BYTES);
-    RFT_TILE_LOAD(4, t->x, BYTES);
-    RFT_TILE_LOAD(6, t->w, BYTES);
-    RFT_TILE_DOT_I8(0, 4, 6);
-    RFT_TILE_STORE(0, t->sums, BYTES);
-    RFT_TILE_RELEASE();
-}
+STAND_IN(stand_in, tiles, RFT_TILE_DOT_BF16)
+STAND_IN(stand_in_bytes, byte_tiles, RFT_TILE_DOT_I8)
 
 static float one_pair(float x0, float x1, float w0, float w1, float sum) {
     tiles t = {0};

@@ -13,7 +13,7 @@
 #include "gguf_builder.h"
 #include "rooftile_model.h"
 #include "safetensors_builder.h"
-#include "test_folder.h"
+#include "test_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,6 @@
     "\"num_key_value_heads\":2,\"tie_word_embeddings\":false,\"num_experts_per_tok\":2,"
 
 static st_builder file;
-
-static void write_file(const char *name, const void *bytes, size_t size) {
-    FILE *out = fopen(in_folder(name), "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, size, out), size);
-    fclose(out);
-}
 
 /* A tensor of a list: "blocks" that have it, and experts; sizes as they are stored. */
 typedef struct part {
@@ -102,7 +95,7 @@ static void check(const char *config, const part *parts, size_t count) {
         add_part(&parts[i]);
     }
     st_end(&file);
-    write_file("config.json", config, strlen(config));
+    write_text("config.json", config);
     write_file("model.safetensors", file.bytes, file.size);
     rft_model *tensors = open_path("."), *sizes = open_path("config.json");
     assert_same(tensors, sizes);

@@ -12,22 +12,13 @@
 
 #include "rooftile_model.h"
 #include "safetensors_builder.h"
-#include "test_folder.h"
+#include "test_files.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static st_builder file;
-
-static void write_file(const char *name, const void *bytes, size_t size) {
-    FILE *out = fopen(in_folder(name), "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, size, out), size);
-    fclose(out);
-}
-
-static void write_text(const char *name, const char *text) { write_file(name, text, strlen(text)); }
 
 static void write_tensors(const char *name) {
     st_end(&file);

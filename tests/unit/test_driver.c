@@ -17,17 +17,10 @@
 #include <cmocka.h>
 
 #include "need_compiler.h"
-#include "test_folder.h"
+#include "test_files.h"
 
 #define SOURCE_DIR RFT_TEST_DATA_DIR "/../../src"
 #define TOOLKIT "/usr/local/cuda/include"
-
-static void write_file(const char *name, const char *text) {
-    FILE *f = fopen(in_folder(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
 
 static void need_toolkit(const char *header) {
     char path[PATH_MAX];
@@ -65,8 +58,8 @@ static const char fake_answers[] =
 static rft_status load_fake(const char *name, const char *macros, rft__driver *driver, rft_error *err) {
     char arguments[256];
     need_compiler();
-    write_file("defaults.c", fake_defaults);
-    write_file("answers.c", fake_answers);
+    write_text("defaults.c", fake_defaults);
+    write_text("answers.c", fake_answers);
     snprintf(arguments, sizeof arguments, "-shared -fPIC %s -o %s defaults.c answers.c", macros, name);
     compile(arguments);
     return rft__driver_load(in_folder(name), driver, err);
@@ -190,7 +183,7 @@ static void layout_is_that_of_cuda_h(void **state) {
     (void)state;
     char command[2 * PATH_MAX];
     need_toolkit("cuda.h");
-    write_file("layout.c", layout_program);
+    write_text("layout.c", layout_program);
     extract_constants();
     compile("-DOURS -o ours layout.c");
     compile("-isystem " TOOLKIT " -o theirs layout.c");
@@ -203,13 +196,13 @@ static void layout_is_that_of_cuda_h(void **state) {
 static void signatures_are_those_of_the_toolkit(void **state) {
     (void)state;
     need_toolkit("cuda.h");
-    write_file("driver_signatures.c",
+    write_text("driver_signatures.c",
                "#include <cuda.h>\n#include <stdint.h>\n"
                "#define RFT_DRIVER(need, symbol, parameters) CUresult (*check_##symbol) parameters = symbol;\n"
                "#include \"cuda/driver.def\"\n");
     compile("-isystem " TOOLKIT " -Werror -fsyntax-only driver_signatures.c");
     need_toolkit("nvrtc.h");
-    write_file("nvrtc_signatures.c",
+    write_text("nvrtc_signatures.c",
                "#include <nvrtc.h>\n"
                "#define RFT_NVRTC(type, symbol, parameters) type (*check_##symbol) parameters = symbol;\n"
                "#include \"cuda/nvrtc.def\"\n");

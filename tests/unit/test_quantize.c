@@ -13,7 +13,7 @@
 #include "meter.h"
 #include "model_object.h"
 #include "safetensors_builder.h"
-#include "test_folder.h"
+#include "test_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,18 +23,11 @@
 static st_builder file;
 static rft_error err;
 
-static void write_file(const char *name, const void *bytes, size_t size) {
-    FILE *out = fopen(in_folder(name), "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, size, out), size);
-    fclose(out);
-}
-
 static void write_config(const char *more) {
     char text[1024];
     snprintf(text, sizeof text, "{" ST_TINY_SIZES ",\"rms_norm_eps\":1e-5,\"rope_theta\":50000,\"_name_or_path\":\"tiny\"%s}",
              more);
-    write_file("config.json", text, strlen(text));
+    write_text("config.json", text);
 }
 
 static void write_checkpoint(void) {
@@ -162,7 +155,7 @@ static void qwen_keeps_its_rows_and_biases(void **state) {
     char text[512];
     snprintf(text, sizeof text, "{" ST_TINY_SIZES "}");
     memcpy(strstr(text, "llama"), "qwen2", 5);
-    write_file("config.json", text, strlen(text));
+    write_text("config.json", text);
     begin_checkpoint();
     uint16_t *bias = st_add(&file, "model.layers.0.self_attn.q_proj.bias", "BF16", "[64]", 128);
     for (unsigned i = 0; i < 64; i++) {
@@ -386,7 +379,7 @@ static void bad_weights_are_named(void **state) {
     } rows[] = {{0x7fc00000, "nan"}, {0x7f800000, "inf"}, {0xff800000, "-inf"}, {0x47800000, "65536"}};
     const rft_quantize_options o = options_for("q4_0");
     write_config("");
-    write_file("out.gguf", "old", 3);
+    write_text("out.gguf", "old");
     const int files = files_in_folder();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char want[128];
@@ -409,7 +402,7 @@ static void stopping_leaves_nothing(void **state) {
     write_config("");
     begin_checkpoint();
     write_checkpoint();
-    write_file("out.gguf", "old", 3);
+    write_text("out.gguf", "old");
     const int files = files_in_folder();
     for (int at = 1; at <= 21; at += 5) {
         heard h = {.stop_at = at};
@@ -428,7 +421,7 @@ static void stopping_leaves_nothing(void **state) {
 static void failing_allocations(void **state) {
     (void)state;
     char path[PATH_MAX];
-    write_file("out.gguf", "old", 3);
+    write_text("out.gguf", "old");
     snprintf(path, sizeof path, "%s", in_folder("out.gguf"));
     rft_model *model = open_model(".");
     const int files = files_in_folder();
