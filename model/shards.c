@@ -23,7 +23,7 @@ typedef struct cut { /* one side of W */
     const char *what; /* its units, NULL: it stays whole */
     int64_t units;
     int64_t shared; /* > 0: beside them so many kv heads, twice (keys and values) */
-    bool repeats;   /* more ranks than units may hold one each */
+    bool repeats;   /* kv heads: a rank has those that its heads read, be they another's too */
 } cut;
 
 static cut cut_of(const rft__hparams *h, rft__extent extent, int64_t size) {
@@ -63,25 +63,37 @@ __attribute__((format(printf, 2, 3))) static void note(rft_shard *s, const char 
     va_end(args);
 }
 
-/* Units of the fullest rank. */
-static int64_t units_of_rank(const char *what, int64_t units, bool repeats, int64_t ranks, rft_shard *s) {
+/* Most kv heads that the heads of one rank read: heads lie in order, those of a kv head side by side. */
+static int64_t kv_of_rank(const rft__hparams *h, int64_t ranks) {
+    const int64_t each = rft__ceil_div(h->heads, ranks), readers = h->heads / h->kv_heads;
+    int64_t most = 0;
+    for (int64_t first = 0; first < h->heads; first += each) {
+        const int64_t last = rft__min(first + each, h->heads) - 1;
+        most = rft__max(most, last / readers - first / readers + 1);
+    }
+    return most;
+}
+
+/* Units of the fullest rank, `fullest` where they do not divide. */
+static int64_t units_of_rank(const char *what, int64_t units, bool repeats, int64_t fullest, int64_t ranks, rft_shard *s) {
     if (units % ranks == 0) {
         return units / ranks;
     }
-    if (repeats && ranks % units == 0) {
+    if (repeats && fullest == 1 && ranks % units == 0) {
         note(s, "%" PRId64 " %s: each on %" PRId64 " ranks", units, what, ranks / units);
         return 1;
     }
     s->divides = 0;
     note(s, "%" PRId64 " %s do not divide by %" PRId64, units, what, ranks);
-    return (units + ranks - 1) / ranks;
+    return fullest;
 }
 
-static int64_t size_of_rank(const cut *c, int64_t size, int64_t ranks, rft_shard *s) {
+static int64_t size_of_rank(const rft__hparams *h, const cut *c, int64_t size, int64_t ranks, rft_shard *s) {
     const int64_t unit = size / (c->units + 2 * c->shared);
-    int64_t units = units_of_rank(c->what, c->units, c->repeats, ranks, s);
+    const int64_t fullest = c->repeats ? kv_of_rank(h, ranks) : rft__ceil_div(c->units, ranks);
+    int64_t units = units_of_rank(c->what, c->units, c->repeats, fullest, ranks, s);
     if (c->shared > 0) {
-        units += 2 * units_of_rank("kv heads", c->shared, true, ranks, s);
+        units += 2 * units_of_rank("kv heads", c->shared, true, kv_of_rank(h, ranks), ranks, s);
     }
     return unit * units;
 }
@@ -123,10 +135,10 @@ static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, 
     const cut k = cut_of(&m->hparams, row->product->k, row->k), n = cut_of(&m->hparams, row->product->n, row->n);
     if (ranks > 1 && k.what) {
         s->split = "K";
-        s->k = size_of_rank(&k, row->k, ranks, s);
+        s->k = size_of_rank(&m->hparams, &k, row->k, ranks, s);
     } else if (ranks > 1 && n.what) {
         s->split = "N";
-        s->n = size_of_rank(&n, row->n, ranks, s);
+        s->n = size_of_rank(&m->hparams, &n, row->n, ranks, s);
     }
     check_block(t, true, row->k, s->k, s);
     check_block(t, false, row->n, s->n, s);

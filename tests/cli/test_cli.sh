@@ -345,7 +345,7 @@ JSON
     run 0 model "$root/bench/models/qwen2.5-7b.json" --tp 8
     says 'attn_q +N +512 +3584 .*28 heads do not divide by 8'
     says 'ffn_down +K +3584 +2368 +16974 +all-reduce'
-    says 'each of 8 ranks holds 1.819 GB'
+    says 'each of 8 ranks holds 1.870 GB'
     run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --tp 2 --json
     says '"layer":"ffn_down".*"divides":false,"note":"K = 16 is no multiple of blocks of 32"'
     says '"totals":.*"ranks":2,"rank_weight_bytes"'
