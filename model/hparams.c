@@ -44,6 +44,16 @@ static rft_status check_heads(rft__hparams *h, rft_error *err) {
     return check_range("head size", h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
 }
 
+static bool has_dense(const rft__arch *arch) {
+    const rft__product *p;
+    for (size_t i = 0; (p = rft__arch_product(arch, i)) != NULL; i++) {
+        if (p->where == RFT_IN_DENSE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rft_status check_experts(rft__hparams *h, rft_error *err) {
     if (!h->arch->moe) {
         if (h->experts > 0) {
@@ -57,6 +67,9 @@ static rft_status check_experts(rft__hparams *h, rft_error *err) {
     RFT_TRY(check_range("experts of a token", h->used, 1, h->experts, err));
     RFT_TRY(check_range("ffn size of an expert", h->expert_ffn, 1, RFT_MAX_SIZE, err));
     RFT_TRY(check_range("dense blocks", h->dense_first, 0, h->layers, err));
+    if (h->dense_first > 0 && !has_dense(h->arch)) {
+        RFT_FAIL(err, RFT_E_ARG, "dense blocks = %" PRId64 ": %s has none", h->dense_first, h->arch->name);
+    }
     RFT_TRY(check_range("shared experts", h->shared, 0, RFT_MAX_EXPERTS, err));
     h->shared_ffn = h->shared ? h->shared * h->expert_ffn : h->shared_ffn;
     RFT_TRY(check_range("ffn size of the shared experts", h->shared_ffn, 0, RFT_MAX_SIZE, err));

@@ -321,6 +321,12 @@ static void architectures_are_cut(void **state) {
     s = shard_of("gpt2", "attn_qkv", 8);
     assert_true(!s.divides && s.n == 3 * 2 * 64);
     assert_string_equal(s.note, "12 heads do not divide by 8; 12 kv heads do not divide by 8");
+    s = shard_of("qwen2.5-7b", "attn_k", 8); /* heads 4 to 7 of 28 read two of the four */
+    assert_true(!s.divides && s.n == 2 * 128);
+    s = shard_of("qwen2.5-7b", "attn_k", 14);
+    assert_true(!s.divides && s.n == 2 * 128);
+    s = shard_of("qwen2.5-7b", "attn_k", 28);
+    assert_true(s.divides && s.n == 128);
     s = shard_of("deepseek-v3", "attn_kv_a", 8);
     assert_true(s.divides && s.split[0] == 0 && s.n == 576 && s.k == 7168);
     s = shard_of("deepseek-v3", "attn_output", 8);
@@ -386,6 +392,7 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":9}", "experts of a token = 9 is not in 1..8"},
         {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"mlp_only_layers\":[1]}", "mlp_only_layers"},
         {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"decoder_sparse_step\":2}", "only 1 is supported"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"first_k_dense_replace\":1}", "dense blocks = 1: "},
         {RFT_E_ARG, "{\"model_type\":\"gemma3\"}", "'text_config' is missing"},
         {RFT_E_ARG, "{\"model_type\":\"gpt2\"}", "'n_embd' is missing"},
         {RFT_E_ARG, "{\"model_type\":\"gpt2\",\"n_embd\":9223372036854775807}", "hidden size = 9223372036854775807 is over"},
