@@ -3,6 +3,8 @@
 # _objects.py - context, weight and plan with a lifetime: each closes what hangs on it, by close(), `with` or the garbage collector.
 # Arguments are checked here where the library sees addresses only: types, shapes, strides, devices, read-only outputs.
 import ctypes as c
+import operator
+import threading
 import weakref
 
 from . import _abi
@@ -13,6 +15,17 @@ _E, _F = _abi.Epi, _abi.FLAGS
 _GLU = (_E.SWIGLU, _E.GEGLU, _E.GEGLU_TANH)
 _VECTORS, _MATRICES = (_E.BIAS, _E.COL_SCALE, _E.ROW_SCALE), (_E.MUL, _E.ADD)
 _PLAIN = (_E.SCALE, _E.SILU, _E.GELU, _E.RELU, _E.GELU_TANH, _E.CLAMP) + _GLU
+
+
+_MOST = 2**63 - 1
+
+
+def _whole(value, what, least=0, most=_MOST):
+    """ctypes would take a number modulo its width."""
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise ValueError(f"{what} is {number}, and {least} to {most} is allowed")
+    return number
 
 
 class _Object:
@@ -59,7 +72,9 @@ class Context(_Object):
 
     def __init__(self, device="cpu", threads=0, max_isa=None, profile=None, strict=False):
         super().__init__((), library().rft_ctx_free)
-        options = _abi.CtxOptions(threads=threads, max_isa=max_isa and max_isa.encode(), profile=profile and profile.encode(),
+        if not isinstance(device, str) or "\0" in device:
+            raise ValueError(f'device is {device!r}; it is "cpu" or "cuda:N"')
+        options = _abi.CtxOptions(threads=_whole(threads, "threads", most=2**32 - 1), max_isa=max_isa and max_isa.encode(), profile=profile and profile.encode(),
                                   flags=_F["CTX_STRICT"] if strict else 0)
         call("rft_ctx_create", device.encode(), c.byref(options), c.byref(self.handle))
         self.device = "cuda:0" if device == "cuda" else device
@@ -79,6 +94,13 @@ def _dense(t, what, count):
         extent *= length
     if extent != count:
         raise ValueError(f"{what} has {extent} elements, and {count} are needed")
+
+
+def _same_width(scale, scale_type):
+    """scale_type says what the elements are, not how many bytes there are."""
+    width, need = (library().rft_type_bytes(type, 1) for type in (scale.type, scale_type or scale.type))
+    if width != need:
+        raise TypeError(f"scale is {scale.type.name.lower()} of {width} bytes, and scale_type is one of {need}")
 
 
 def _groups(extent, group):
@@ -101,6 +123,7 @@ class Weight(_Object):
             self.desc = _abi.WeightDesc(elem=q.type, n=q.shape[0], k=q.shape[1], ld=rows(q, "w", q.shape[1]))
         else:
             self._describe_codes(q, type, shape)
+        group_n, group_k = _whole(group_n, "group_n"), _whole(group_k, "group_k")
         parts = {"scale": scale, "zero": zero, "global_scale": global_scale, "g_idx": g_idx}
         source = _abi.WeightSrc(q=q.address, **self._parts(parts, scale_type, group_n, group_k, stream))
         self.desc.flags |= flags | (_F["WEIGHT_VIEW"] if view else 0)
@@ -119,6 +142,7 @@ class Weight(_Object):
         if shape is None:
             raise ValueError("shape=(n, k) is needed beside type, as the bytes of w do not tell it")
         n, k = shape
+        n, k = _whole(n, "n of shape"), _whole(k, "k of shape")
         need = n * library().rft_type_bytes(type, k)
         if q.type not in (_abi.Type.U8, _abi.Type.I8):
             raise TypeError(f"w is {q.type.name.lower()}; stored codes are given as uint8 or int8")
@@ -136,6 +160,7 @@ class Weight(_Object):
             _dense(t, name, counts[name])
             addresses[name] = t.address
             if name == "scale":
+                _same_width(t, scale_type)
                 d.scale, d.group_n, d.group_k = scale_type or t.type, group_n, group_k
             elif name == "zero":
                 d.zero = t.type
@@ -197,9 +222,11 @@ class Plan(_Object):
                  batch_invariant=False):
         context.need_open()
         weight.need_open()
+        m_min, m_max = _whole(m_min, "m_min"), _whole(m_max, "m_max")
+        self._running, self._closing, self._idle = 0, False, threading.Condition()
         self._spare, self._of_stream = [], {}  # workspaces: of a CPU those not in use, of a GPU one a stream
         super().__init__((context, weight), library().rft_plan_free)
-        self.context, self.weight, self.x, self.y, self.m_max = context, weight, x, y, m_max
+        self.context, self.weight, self.x, self.y, self.m_min, self.m_max = context, weight, x, y, m_min, m_max
         ops = (_abi.EpiOp * len(epilogue))(*epilogue)
         self._operands, self.columns = [], weight.n
         for o in ops:
@@ -214,21 +241,30 @@ class Plan(_Object):
         self._workspace_bytes = self.info(m_max).workspace
 
     def close(self):
-        """On a GPU: after the runs in flight, and the graphs that hold them."""
-        super().close()
+        """Waits for the calls of run; on a GPU also close after what they enqueued, and the graphs that hold it."""
+        with self._idle:
+            self._closing = True  # no run begins any more
+            self._idle.wait_for(lambda: self._running == 0)
+            super().close()
         for memory in self._spare + list(self._of_stream.values()):
             memory.close()
+
+    def need_open(self):
+        if self._closing:
+            raise ValueError("this Plan is closed")
+        super().need_open()
 
     def info(self, m):
         self.need_open()
         info = _abi.PlanInfo()
-        if library().rft_plan_get_info(self.handle, m, c.byref(info)) != _abi.Status.OK:
-            raise ValueError(f"m is {m}, and the plan serves up to {self.m_max}")
+        if library().rft_plan_get_info(self.handle, _whole(m, "m"), c.byref(info)) != _abi.Status.OK:
+            raise ValueError(f"m is {m}, and the plan serves {self.m_min} to {self.m_max}")
         return info
 
     def explain(self, m):
         """Why each kernel was taken or refused at this m."""
         self.need_open()
+        m = _whole(m, "m")
         length = library().rft_plan_explain(self.handle, m, None, 0)
         text = c.create_string_buffer(length + 1)
         library().rft_plan_explain(self.handle, m, text, length + 1)
@@ -236,7 +272,17 @@ class Plan(_Object):
 
     def run(self, x, y, operands=(), stream=None):
         """Writes y and returns it; on a GPU it enqueues on stream (a number, or a stream of PyTorch or CuPy) and returns."""
-        self.need_open()
+        with self._idle:
+            self.need_open()
+            self._running += 1
+        try:
+            return self._run_checked(x, y, operands, stream)
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def _run_checked(self, x, y, operands, stream):
         stream = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
         xt, yt = tensor(x, "x", stream), tensor(y, "y", stream)
         for t, what, type in ((xt, "x", self.x), (yt, "y", self.y)):

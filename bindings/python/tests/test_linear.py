@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Products through the package against numpy, and what it says of arrays that do not fit. Needs librooftile (RFT_LIBRARY).
+import concurrent.futures
 import threading
 import types
 import unittest
@@ -111,6 +112,27 @@ class Products(unittest.TestCase):
             self.close(y, x @ w.T)
 
 
+    def test_close_waits_for_runs(self):
+        ctx = rt.Context("cpu", threads=1)
+        plan, x = ctx.plan(ctx.weight(random(512, 512)), 64), random(64, 512)
+        begun = threading.Barrier(4)
+
+        def run_until_closed():
+            y = np.empty((64, 512), np.float32)
+            plan.run(x, y)
+            begun.wait()
+            with self.assertRaisesRegex(ValueError, "is closed"):
+                while True:
+                    plan.run(x, y)
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            runs = [pool.submit(run_until_closed) for _ in range(3)]
+            begun.wait()
+            ctx.close()
+            for run in runs:
+                run.result(timeout=60)
+
+
 class Refusals(unittest.TestCase):
     def setUp(self):
         self.ctx = rt.Context("cpu", threads=1)
@@ -152,6 +174,17 @@ class Refusals(unittest.TestCase):
                                     (TypeError, "g_idx is f32", {"shape": (16, 32), "g_idx": random(32)})):
             with self.assertRaisesRegex(kind, text):
                 self.ctx.weight(codes, type=Type.I8, **options)
+        with self.assertRaisesRegex(TypeError, "scale is u8 of 1 bytes, and scale_type is one of 4"):
+            self.ctx.weight(codes, type=Type.I8, shape=(16, 32), scale=np.ones(16, np.uint8), scale_type=Type.F32)
+
+    def test_numbers(self):
+        for text, call in (("m_max is 18446744073709551620", lambda: self.ctx.plan(self.weight, 2**64 + 4)),
+                           ("m is -1, and 0 to", lambda: self.plan.info(-1)),
+                           ("m is 5, and the plan serves 1 to 4", lambda: self.plan.info(5)),
+                           ("k of shape is", lambda: self.ctx.weight(np.zeros(64, np.int8), type=Type.I8, shape=(1, 2**64 + 64))),
+                           ("threads is", lambda: rt.Context("cpu", threads=2**40)), ("device is", lambda: rt.Context(5))):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
 
     def test_close(self):
         self.weight.close()
