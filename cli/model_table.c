@@ -73,7 +73,8 @@ static void text_head(const model_report *r) {
     format_si(parameters, (double)i->parameters, " parameters");
     printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", file_name(r->file), parameters);
     if (i->unknown)
-        printf("architecture '%s' is not known: each matrix of weights is listed, its role unknown; tensors of other shapes are not\n", i->architecture);
+        printf("architecture '%s' is not known: each matrix of weights is listed, its role unknown; tensors of other shapes are "
+               "not\n", i->architecture);
     else
         printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
                (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
