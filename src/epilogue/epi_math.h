@@ -2,7 +2,8 @@
  *
  * epi_math.h - the functions of epi_ops.def in f32: branch-free, no tables, no library, so that the C compilers vectorise
  * them at every width and NVRTC compiles the same text. Compile without contraction (-ffp-contract=off, --fmad=false):
- * then every device gives the same bits. Coefficients are minimax fits of relative error made for this file.
+ * then every CPU level gives the same bits. On a GPU the activations take the macros of kernels/fast_math.cuh.
+ * Coefficients are minimax fits of relative error made for this file.
  *
  * NaN in gives NaN out. Error bounds against f64, which tests/unit/test_epi_math.c asserts:
  *     exp 1.4 ulp; tanh 1.6 ulp; erf 6.2 ulp; sigmoid 2.4 ulp or 2^-126; silu 2.5 ulp or 2^-120;
@@ -15,9 +16,13 @@
 #define RFT_FN static inline
 #endif
 
-/* What the activations divide with: b >= 1 or NaN, and a / b is normal, zero or infinite unless b is 1 or 2. */
+/* What the activations compute with, where a device has nothing faster: b >= 1 or NaN. */
 #ifndef RFT_DIVIDE
-#define RFT_DIVIDE(a, b) ((a) / (b))
+#define RFT_DIVIDE(a, b)          ((a) / (b))
+#define RFT_MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#define RFT_EXP_NEAR(x)           rft__exp_near(x)
+#define RFT_AT_LEAST(x, low)      rft__at_least(x, low)
+#define RFT_AT_MOST(x, high)      rft__at_most(x, high)
 #endif
 
 RFT_FN float rft__as_float(unsigned bits) {
@@ -73,13 +78,19 @@ RFT_FN float rft__tanh(float x) {
     return a < 0.55f ? small : large;
 }
 
-/* x P(x^2) / Q(x^2) for |x| <= 3.93, where it has become exactly 1; all coefficients are positive, so nothing cancels. */
+/* x P(x^2) / Q(x^2) for |x| <= 3.93, where it has become exactly 1; all coefficients are positive, so nothing cancels. Beyond it
+ * goes on growing: at 4.137 it is 14 * 2^-24 above 1, more than its roundings. */
 RFT_FN float rft__erf_near(float x) {
     const float u = x * x;
-    float p = (((2.04199318e-6f * u + 2.84808484e-4f) * u + 3.77961132e-3f) * u + 5.27902991e-2f) * u + 1.90783873e-1f;
-    float q = (((3.80041420e-5f * u + 1.16521318e-3f) * u + 1.49974404e-2f) * u + 1.14257537e-1f) * u + 5.02410531e-1f;
-    p = p * u + 1.12837911f;
-    q = q * u + 1.0f;
+    float p = RFT_MULTIPLY_ADD(2.04199318e-6f, u, 2.84808484e-4f), q = RFT_MULTIPLY_ADD(3.80041420e-5f, u, 1.16521318e-3f);
+    p = RFT_MULTIPLY_ADD(p, u, 3.77961132e-3f);
+    q = RFT_MULTIPLY_ADD(q, u, 1.49974404e-2f);
+    p = RFT_MULTIPLY_ADD(p, u, 5.27902991e-2f);
+    q = RFT_MULTIPLY_ADD(q, u, 1.14257537e-1f);
+    p = RFT_MULTIPLY_ADD(p, u, 1.90783873e-1f);
+    q = RFT_MULTIPLY_ADD(q, u, 5.02410531e-1f);
+    p = RFT_MULTIPLY_ADD(p, u, 1.12837911f);
+    q = RFT_MULTIPLY_ADD(q, u, 1.0f);
     return RFT_DIVIDE(x * p, q);
 }
 
@@ -93,19 +104,19 @@ RFT_FN float rft__sigmoid(float x) { return 1.0f / (1.0f + rft__exp(-x)); }
 /* The activations first bound y from below, where the result has become -0: so -Inf gives the limit, not NaN. What they give
  * to exp or erf is bounded from above as well, where the result has become y. */
 RFT_FN float rft__silu(float y) {
-    const float low = rft__at_least(y, -88.9f);
-    return RFT_DIVIDE(low, 1.0f + rft__exp_near(-rft__at_most(low, 87.0f)));
+    const float low = RFT_AT_LEAST(y, -88.9f);
+    return RFT_DIVIDE(low, 1.0f + RFT_EXP_NEAR(-RFT_AT_MOST(low, 87.0f)));
 }
 
 RFT_FN float rft__gelu(float y) {
-    const float low = rft__at_least(y, -5.5578785f), e = rft__erf_near(rft__at_most(low, 5.5578785f) * 0.707106781f);
-    return low * (0.5f + 0.5f * rft__at_least(e, -1.0f));
+    const float low = RFT_AT_LEAST(y, -5.85f), e = rft__erf_near(RFT_AT_MOST(low, 5.85f) * 0.707106781f);
+    return low * RFT_MULTIPLY_ADD(0.5f, RFT_AT_MOST(RFT_AT_LEAST(e, -1.0f), 1.0f), 0.5f);
 }
 
 /* (1 + tanh z) / 2 = sigmoid(2 z), which does not cancel for negative z; 2 sqrt(2 / pi) is in the constants. */
 RFT_FN float rft__gelu_tanh(float y) {
-    const float low = rft__at_least(y, -10.06f), x = rft__at_most(low, 10.0f);
-    return RFT_DIVIDE(low, 1.0f + rft__exp_near(x * (-1.59576912f - 0.0713548163f * (x * x))));
+    const float low = RFT_AT_LEAST(y, -10.07f), x = RFT_AT_MOST(low, 10.0f);
+    return RFT_DIVIDE(low, 1.0f + RFT_EXP_NEAR(x * RFT_MULTIPLY_ADD(-0.0713548163f, x * x, -1.59576912f)));
 }
 
 /* Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3; SC 2011): four words for each counter. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define RFT_UNIT_ROUNDOFF 0x1p-24
-#define RFT_EPI_TINY 0x1p-120 /* results that f32 rounds to denormals or flushes in the tails of the activations */
+#define RFT_EPI_TINY 0x1p-119 /* results that f32 rounds to denormals or flushes in the tails of the activations */
 
 typedef struct bounded {
     double value, error;

@@ -92,7 +92,6 @@ static uint32_t (*all_lanes(const uint32_t *words, int count))[12] {
 RFT_FN void rft__pdl_wait(void) {}
 RFT_FN void rft__pdl_launch(void) {}
 RFT_FN unsigned rft__shared(const void *p) { return (unsigned)((const unsigned char *)p - shared_bytes); }
-RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
 
 static void count_conflicts(uint32_t (*address)[12]) {
     for (int phase = 0; phase < 4; phase++) {

@@ -151,8 +151,6 @@ static int __shfl_sync(unsigned mask, int value, int lane) {
 
 #define min(a, b) ((a) < (b) ? (a) : (b))
 
-RFT_FN float rft__reciprocal(float x) { return 1.0f / x; }
-
 /* ---- mbarriers ---- */
 
 static void fault_unless(bool good) { emulator_faults += !good; }

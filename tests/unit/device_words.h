@@ -11,7 +11,4 @@
 
 #define RFT_DEVICE_CUH
 
-static unsigned reciprocal_off; /* ulps by which the reciprocal is wrong, as the device's may be */
-RFT_FN float rft__reciprocal(float x) { return __uint_as_float(__float_as_uint(1.0f / x) + reciprocal_off); }
-
 #endif

@@ -57,6 +57,11 @@ RFT_FN void __threadfence_system(void) {}
 
 RFT_FN float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 
+/* Activations are those of the CPU, so that bits compare: test_fast_math.c has the device's. */
+#ifndef RFT_TESTS_FAST_MATH
+#define RFT_FAST_MATH_CUH
+#endif
+
 RFT_FN float rft__widen_f16(unsigned bits) {
     const int exponent = (int)(bits >> 10 & 31u), fraction = (int)(bits & 1023u);
     const float special = fraction ? NAN : INFINITY,

@@ -39,6 +39,26 @@ RFT_FN float rft__reciprocal(float x) {
     return r;
 }
 
+/* 2^x within 2^-22.5 of it; 0 where that is denormal. */
+RFT_FN float rft__exp2(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+/* NaN where either is. */
+RFT_FN float rft__max_nan(float a, float b) {
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+RFT_FN float rft__min_nan(float a, float b) {
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
 RFT_FN float rft__widen_f16(unsigned bits) {
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)bits));

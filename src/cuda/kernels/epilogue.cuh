@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * epilogue.cuh - the epilogue list of config.h (RFT_EPI) applied to accumulators, and the store of y. The expressions are those
- * of epi_ops.def, so a CPU gives the same bits for the same accumulators. Called by every kernel behind rft__pdl_wait; m exists,
- * and of a span's `count` columns n, n + 1, ... the first `valid` do: nothing is read or written for the others, nor at all where
- * valid <= 0. count is a constant: 1, 2, 4 or 8. valid may be larger: a clamp to 0..count that is then compared with count is one
- * VIMNMX.RELU to ptxas 13.0, and the predicate it takes from it is not the comparison.
+ * of epi_ops.def, so a CPU gives the same bits for the same accumulators, except for activations (fast_math.cuh). Called by every
+ * kernel behind rft__pdl_wait; m exists, and of a span's `count` columns n, n + 1, ... the first `valid` do: nothing is read or
+ * written for the others, nor at all where valid <= 0. count is a constant: 1, 2, 4 or 8. valid may be larger: a clamp to
+ * 0..count that is then compared with count is one VIMNMX.RELU to ptxas 13.0, and the predicate it takes from it is not the
+ * comparison.
  *
  * n counts columns of y. Where a gated unit closes the product (RFT_GLU), v holds gate columns and up their up columns; ops
  * before that op see both, with the operand's columns of the product itself.
@@ -18,19 +19,7 @@
 #endif
 #include "convert.cuh"
 #include "debug.cuh"
-
-/* a / b as IEEE rounds it, by epi_math.h's rule for a and b. Without branches, unlike the compiler's own division, so that the
- * elements of a span overlap. b / 4 keeps the reciprocal of the largest b normal, so q is 4 a / b; its last step rounds
- * correctly, but may lose the sign of a zero. Only b = 1 meets an a so large that q overflows. */
-RFT_FN float rft__divide(float a, float b) {
-    const float c = 0.25f * b, guess = rft__reciprocal(c), r = __fmaf_rn(guess, __fmaf_rn(-c, guess, 1.0f), guess);
-    const float near = a * r, q = __fmaf_rn(__fmaf_rn(-c, near, a), r, near);
-    const float limit = b == 1.0f ? a : 0.0f;
-    const unsigned magnitude = __float_as_uint(b == 1.0f || b > 0x1.fffffep127f ? limit : 0.25f * q) & 0x7fffffffu;
-    return __uint_as_float(magnitude | (__float_as_uint(a) & 0x80000000u));
-}
-
-#define RFT_DIVIDE(a, b) rft__divide(a, b)
+#include "fast_math.cuh"
 #include "epilogue/epi_math.h"
 
 enum { RFT_ACCESS_NONE, RFT_ACCESS_MATRIX, RFT_ACCESS_ROW, RFT_ACCESS_COLUMN, RFT_ACCESS_BITS, RFT_ACCESS_SEED, RFT_ACCESS_PAIR };
