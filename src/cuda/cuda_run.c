@@ -131,7 +131,7 @@ static rft_status run_one(const rft__cuda_device *d, const rft__run *run, rft_er
         RFT_TRY(encode_all(d->driver, &c->p, &pick->config, &args, map, err));
     }
     rft__cuda_debug_fill(d, pick->config.row, c->dump_at, &args);
-    void *parameters[] = {&args, &map[0], &map[1], &map[2], &map[3], &map[4]};
+    void *parameters[] = {&args, &map[0], &map[1], &map[2], &map[3], &map[4], &map[5]};
     const bool dependent = d->facts.arch >= 90;
     return rft__cuda_enqueue(d, pick->kernel, &l, dependent, parameters, run->args->stream, pick->config.row->name, err);
 }

@@ -38,19 +38,17 @@ static bool halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.gl
 
 /* ---- the epilogue ---- */
 
-/* Instructions of a list for one column of y, roughly. */
+static bool is_curve(rft_epi_kind kind) { return kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH; }
+
+/* Instructions of a list for one column of the product, roughly. */
 static int instructions_of(const rft__problem *p) {
     int instructions = 0;
     for (int i = 0; i < p->epi.n_op; i++) {
         const rft_epi_kind kind = p->epi.op[i].kind;
-        const bool curve = kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH;
-        instructions += (curve ? 50 : rft__epi_is_glu(kind) ? 25 : 4) * (i < p->epi.glu_at ? 2 : 1);
+        instructions += (is_curve(kind) ? 10 : rft__epi_is_glu(kind) ? 6 : 4) * (i < p->epi.glu_at ? 2 : 1);
     }
     return instructions;
 }
-
-/* So many that they should not be there once a register. */
-static bool is_long(const rft__problem *p) { return instructions_of(p) > 40; }
 
 static bool reads(const rft__problem *p, rft__epi_access access) {
     bool found = false;
@@ -60,10 +58,25 @@ static bool reads(const rft__problem *p, rft__epi_access access) {
     return found;
 }
 
+/* The op whose matrix comes to shared memory as operands do, behind them: a list's only one, of 16 bits, at columns of y. NULL:
+ * none does. Where warpgroups take turns products hide its reads without. */
+static const rft_epi_op *residual_of(const rft__problem *p, const rft__cuda_config *c) {
+    const rft_epi_op *found = NULL;
+    int matrices = 0;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        if (rft__epi_access_of(p->epi.op[i].kind) == RFT__EPI_MATRIX) {
+            found = &p->epi.op[i];
+            matrices++;
+        }
+    }
+    const bool whole = c->row->bm > 64 || c->row->bn % (2 * RFT_CHUNK_COLUMNS) == 0; /* chunks of a warpgroup */
+    return matrices == 1 && found->type != RFT_F32 && p->epi.glu_at < 0 && !c->option[PING_PONG] && whole ? found : NULL;
+}
+
 /* Whether the list is applied to pairs of columns in the registers that hold them, and 16-bit y stored by TMA: gate and up must
- * be in one thread's. A matrix is then read 4 bytes at a time, which another warpgroup's products must hide. */
+ * be in one thread's. Other matrices are then read 4 bytes at a time, which another warpgroup's products must hide. */
 static bool packed(const rft__problem *p, const rft__cuda_config *c) {
-    const bool gated = p->epi.glu_at >= 0, matrix = reads(p, RFT__EPI_MATRIX);
+    const bool gated = p->epi.glu_at >= 0, matrix = reads(p, RFT__EPI_MATRIX) && residual_of(p, c) == NULL;
     return p->y != RFT_F32 && c->split == 1 && (!gated || halves(p)) && p->epi.n_out % 2 == 0 && !reads(p, RFT__EPI_BITS) &&
            !reads(p, RFT__EPI_SEED) && (!matrix || c->option[PING_PONG]);
 }
@@ -142,11 +155,26 @@ static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c,
 
 static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, RFT_CHUNK_COLUMNS); }
 
+/* Whether a list leaves registers for y to wait in: with an activation, a matrix or three ops ptxas has so many columns under way
+ * at a time that it spills 8 to 2000 bytes. */
+static bool is_light(const rft__problem *p) {
+    bool curve = false;
+    for (int i = 0; i < p->epi.n_op; i++) {
+        curve = curve || is_curve(p->epi.op[i].kind);
+    }
+    return !curve && !reads(p, RFT__EPI_MATRIX) && instructions_of(p) <= 8;
+}
+
+/* Whether a list should not be there once a register: it is long, or products hide it, and registers are few. */
+static bool is_rolled(const rft__problem *p, const rft__cuda_config *c) {
+    return instructions_of(p) > 40 || (c->option[PING_PONG] && !is_light(p));
+}
+
 /* Whether packed y waits in registers, in half as many as the sums have, and is stored while the next tile is multiplied: a chunk
  * a step must do. */
 static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
     const cut t = cut_of(p, c);
-    return packed(p, c) && !turned(p, c) && !c->option[PING_PONG] && !is_long(p) &&
+    return packed(p, c) && !turned(p, c) && !c->option[PING_PONG] && is_light(p) &&
            rft__ceil_div(p->w.k, c->row->bk) >= chunks_of(&t, p->epi.glu_at >= 0 ? t.wn / 2 : t.wn);
 }
 
@@ -280,14 +308,23 @@ static double stage_clocks(const rft__problem *p, const rft__cuda_config *c) {
     return fmax(fmax(multiply, reads), (r->bm + r->bn) * bytes / TAKES) + wait;
 }
 
-/* Clocks of a tile's epilogue as far as it cannot wait: rounding in registers; that and the list, by 128 lanes; or f32 through
- * shared memory twice. */
+/* Clocks of a tile's epilogue as far as it cannot wait: rounding in registers; that and the list; or f32 through shared memory
+ * twice. */
 static double epilogue_clocks(const rft__problem *p, const rft__cuda_config *c) {
     const double tile = (double)c->row->bm * c->row->bn, list = tile * instructions_of(p) / 128.0;
     if (deferred(p, c)) {
         return tile / EPILOGUE * (1.0 + 0.5 * p->epi.n_op);
     }
     return packed(p, c) ? tile / EPILOGUE + list : 500.0 + tile / 16.0 + list;
+}
+
+/* Clocks that one warpgroup waits beyond that in a rolled list: for each slice, and for a matrix that it reads itself. Products
+ * of the other hide it, but for the last (4096 x 4096 at m = 2048, 128x176 by turns on an H200: 93.7 us bare, 99.8 with
+ * gelu_tanh, 110.8 with a residual). */
+static double waiting_clocks(const rft__problem *p, const rft__cuda_config *c) {
+    const double tile = (double)c->row->bm * c->row->bn;
+    const bool turns = packed(p, c) && c->option[PING_PONG], matrix = reads(p, RFT__EPI_MATRIX);
+    return turns && is_rolled(p, c) ? tile * (instructions_of(p) / 32.0 + matrix) : 0.0;
 }
 
 /* Seconds of `n` waves' products and of what makes them wait: each epilogue, or, where warpgroups take turns, the last. A tile's
@@ -317,15 +354,15 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const rft__tiles u = units(p, c, m);
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
-    const double epilogue = epilogue_clocks(p, c) / hertz;
-    const double busy = busy_seconds(p, c, n, k / r->bk * stage_clocks(p, c) / hertz, epilogue);
+    const double epilogue = epilogue_clocks(p, c) / hertz, waiting = waiting_clocks(p, c) / hertz;
+    const double busy = busy_seconds(p, c, n, k / r->bk * stage_clocks(p, c) / hertz, epilogue + waiting);
     const bool once = u.m <= raster_group(f, c, u) && (u.m == 1 || across_of(c) == 1);
     const double l2 = blocks * k * bytes_a_k(c, u) / (f->l2_bps * (once ? TOGETHER : 1.0));
     const double memory = rft__cuda_traffic(p, m) / f->read_bps;
     const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
     const double lists = (c->option[PING_PONG] ? HIDDEN : 1.0) * n * epilogue;
     const double products = blocks * r->bm * r->bn * k * element(r) / flops * (c->option[PING_PONG] ? TURNS_POWER : 1.0);
-    const double power = products + L2_POWER * l2 + lists;
+    const double power = products + L2_POWER * l2 + lists + waiting;
     return START + fmax(together + meeting(r, c->split), power);
 }
 
@@ -352,8 +389,11 @@ static int ahead(const rft__problem *p, const rft__cuda_config *c) {
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
+    const rft_epi_op *const residual = packed(p, c) ? residual_of(p, c) : NULL;
     rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_TURNED %d\n#define RFT_LONG %d\n", packed(p, c),
-                  deferred(p, c), turned(p, c), is_long(p) || reads(p, RFT__EPI_MATRIX));
+                  deferred(p, c), turned(p, c), is_rolled(p, c));
+    rft__text_add(t, "#define RFT_RESIDUAL %d\n#define RFT_RESIDUAL_OPERAND %u\n#define RFT_RESIDUAL_TYPE %d\n", residual != NULL,
+                  residual != NULL ? residual->operand : 0, residual != NULL ? (int)residual->type : 0);
     rft__text_add(t, "#define RFT_AHEAD %d\n", ahead(p, c));
     rft__text_add(t, "#define RFT_WM %d\n#define RFT_WN %d\n#define RFT_X_BOX %d\n#define RFT_W_BOX %d\n", of.wm, of.wn, of.x_box,
                   of.w_box);
@@ -396,6 +436,11 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
     if (packed(p, c) && rft__y_fits_map((uintptr_t)a->y, p->epi.n_out, a->ldy, p->batch > 1 ? a->y_batch_stride : 0)) {
         map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride,
                                   turned(p, c) ? RFT_CHUNK_COLUMNS : RFT_CHUNK_ROWS);
+    }
+    const rft_epi_op *const residual = packed(p, c) ? residual_of(p, c) : NULL;
+    const rft__cuda_operand *const o = residual != NULL ? &a->operand[residual->operand] : NULL;
+    if (o != NULL && rft__fits_map((uintptr_t)o->ptr, o->ld, p->batch > 1 ? o->batch_stride : 0)) {
+        map[5] = rft__cuda_map_of(o->ptr, residual->type, p->epi.n_out, a->m, p->batch, o->ld, o->batch_stride, c->row->bm);
     }
     if (x_last > 0) {
         map[3] = rft__cuda_x_map(p, a, x_last);

@@ -40,7 +40,9 @@ typedef struct product { /* what a test asks for */
     rft_type x, w, y;
     bool x_mn, w_mn;
     rft__glu glu;
-    bool curve;    /* a bias in f32, then gelu_tanh: a long list; not with glu */
+    bool curve;    /* a bias in f32, then gelu_tanh; not with glu */
+    bool residual; /* behind it half of a matrix of bf16 is added; of Hopper's kernels, not with glu */
+    int residual_pad;
     int64_t m_max; /* of the plan, where more than m */
     int pad;       /* elements between rows beyond their length */
     int offset;    /* elements by which x and w are off their alignment */
@@ -86,18 +88,19 @@ static void emulate_config(const char *dir, const product *p, const rft__cuda_co
     char text[4096];
     const rft__cuda_row *r = c->row;
     const int compute[] = {1, 4, 2, 3}; /* of RFT__CUDA_F32, TF32, F16, BF16 */
-    static const char curve[] = "OP(BIAS, COLUMN, 1, 0, 0.0f, 0.0f) OP(GELU_TANH, NONE, 0, 0, 0.0f, 0.0f)";
-    const char *const list = p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : p->curve ? curve : "";
+    const char *const curve = p->curve ? "OP(BIAS, COLUMN, 1, 0, 0.0f, 0.0f) OP(GELU_TANH, NONE, 0, 0, 0.0f, 0.0f) " : "";
+    const char *const residual = p->residual ? "OP(ADD, MATRIX, 3, 1, 1.0f, 0.5f)" : "";
+    const char *const gated = p->glu != RFT__GLU_NONE ? "OP(SWIGLU, PAIR, 0, 0, 0.0f, 0.0f)" : "";
     snprintf(
         text, sizeof text,
         "#pragma once\n#define RFT_X_TYPE %d\n#define RFT_W_TYPE %d\n#define RFT_Y_TYPE %d\n#define RFT_COMPUTE_TYPE %d\n"
         "#define RFT_X_MN %d\n#define RFT_W_MN %d\n#define RFT_GLU %d\n#define RFT_BATCHED %d\n#define RFT_W_EARLY %d\n"
         "#define RFT_BM %d\n#define RFT_BN %d\n#define RFT_BK %d\n#define RFT_WARPS %d\n#define RFT_M %d\n"
         "#define RFT_SPLIT %d\n#define RFT_CLUSTER %d\n#define RFT_STAGES %d\n#define RFT_OPTION0 %d\n#define RFT_OPTION1 %d\n"
-        "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s\n",
+        "#define RFT_OPTION2 %d\n#define RFT_OPTION3 %d\n#define RFT_EPI_COUNT %d\n#define RFT_EPI(OP) %s%s%s\n",
         p->x, p->w, p->y, compute[r->compute], p->x_mn, p->w_mn, (int)p->glu, p->batch > 1, early, r->bm, r->bn, r->bk, r->warps,
         c->m, c->split, c->cluster, c->stages, c->option[0], c->option[1], c->option[2], c->option[3],
-        p->glu != RFT__GLU_NONE ? 1 : p->curve ? 2 : 0, list);
+        q.epi.n_op, gated, curve, residual);
     rft__text t = {text, sizeof text, strlen(text)};
     if (r->family->text != NULL) {
         r->family->text(&q, c, &t);
@@ -233,8 +236,8 @@ static float emulate_bias(int64_t n) { return (float)(n % 64) * 0.25f - 8.0f; }
 
 static float emulate_expected(const product *p, int64_t b, int64_t m, int64_t n) {
     if (p->glu == RFT__GLU_NONE) {
-        const float sum = emulate_sum(p, b, m, n);
-        return p->curve ? rft__gelu_tanh(sum + emulate_bias(n)) : sum;
+        const float sum = emulate_sum(p, b, m, n), own = p->curve ? rft__gelu_tanh(sum + emulate_bias(n)) : sum;
+        return p->residual ? own + 0.5f * (float)emulate_value(m, n, b, 3) : own;
     }
     const bool halves = p->glu == RFT__GLU_HALVES;
     return rft__silu(emulate_sum(p, b, m, halves ? n : 2 * n)) * emulate_sum(p, b, m, halves ? n + p->n / 2 : 2 * n + 1);
@@ -258,10 +261,15 @@ static rft__problem emulate_problem(const product *p) {
     q.epi.n_in = p->n;
     q.epi.n_out = p->glu == RFT__GLU_NONE ? p->n : p->n / 2;
     q.epi.glu_at = p->glu == RFT__GLU_NONE ? -1 : 0;
+    if (p->glu != RFT__GLU_NONE) {
+        q.epi.op[q.epi.n_op++] = (rft_epi_op){.kind = RFT_EPI_SWIGLU};
+    }
     if (p->curve) {
-        q.epi.n_op = 2;
-        q.epi.op[0] = (rft_epi_op){.kind = RFT_EPI_BIAS, .type = RFT_F32};
-        q.epi.op[1] = (rft_epi_op){.kind = RFT_EPI_GELU_TANH};
+        q.epi.op[q.epi.n_op++] = (rft_epi_op){.kind = RFT_EPI_BIAS, .type = RFT_F32};
+        q.epi.op[q.epi.n_op++] = (rft_epi_op){.kind = RFT_EPI_GELU_TANH};
+    }
+    if (p->residual) {
+        q.epi.op[q.epi.n_op++] = (rft_epi_op){.kind = RFT_EPI_ADD, .type = RFT_BF16, .operand = 1, .beta = 0.5f};
     }
     return q;
 }

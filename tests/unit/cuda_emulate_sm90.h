@@ -30,7 +30,8 @@ static void emulate_write_sm90(const char *dir, const char *entry, const char *t
     snprintf(copy, size, "#include \"config.h\"\n#include \"cuda_emulator_sm90.h\"\n%s", text);
     emulate_blank(copy, "extern __shared__", ";");
     emulate_blank(copy, "extern \"C\"", "\"C\"");
-    snprintf(call, sizeof call, emulate_call, entry, strstr(text, " x_last,") ? ", launch_maps[3], launch_maps[4]" : "");
+    snprintf(call, sizeof call, emulate_call, entry,
+             strstr(text, " x_last,") ? ", launch_maps[3], launch_maps[4], launch_maps[5]" : "");
     strcat(copy, call);
     emulate_write(dir, "kernel.c", copy);
     free(copy);
@@ -56,6 +57,12 @@ typedef struct run_sm90 { /* how to run a product */
     bool aligned; /* rows of y, to 16 bytes */
 } run_sm90;
 
+static operand emulate_residual(const product *p, int64_t n_out) {
+    product like = *p;
+    like.k = n_out, like.pad = p->residual_pad;
+    return emulate_operand(&like, RFT_BF16, false, p->m, 3);
+}
+
 static void emulate_product_sm90(const rft__cuda_family *f, const product *p, const rft__cuda_config *c, const run_sm90 *how) {
     const rft__problem q = emulate_problem(p);
     operand x = emulate_operand(p, p->x, p->x_mn, p->m, 1), w = emulate_operand(p, p->w, p->w_mn, p->n, 2);
@@ -67,7 +74,9 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     emulator_sm90_fn *launch;
     emulated e;
     f->launch(how->facts, &q, c, p->m, &l);
-    const rft__cuda_args a = emulate_args(p, &x, &w, p->y == RFT_F32 ? (void *)y : half, ldy, &l);
+    rft__cuda_args a = emulate_args(p, &x, &w, p->y == RFT_F32 ? (void *)y : half, ldy, &l);
+    operand residual = emulate_residual(p, q.epi.n_out);
+    a.operand[1] = (rft__cuda_operand){residual.data, residual.ld, residual.batch_stride};
     const char *const rule = f->unsuited(&q, c, &a);
     if (rule != NULL) {
         fail_msg("%s: %s", c->row->name, rule);
@@ -104,6 +113,7 @@ static void emulate_product_sm90(const rft__cuda_family *f, const product *p, co
     free(half);
     emulate_release(&x);
     emulate_release(&w);
+    emulate_release(&residual);
 }
 
 #endif

@@ -256,19 +256,31 @@ RFT_FN float4 rft__cluster_load4(unsigned remote) {
     return v;
 }
 
-/* The addresses that the lanes of this warp give to a store of matrices, which begins. */
+/* The addresses that the lanes of this warp give to a load or store of matrices, which begins. */
 static const uint32_t *show_rows(unsigned address) {
     uint32_t *const rows = shown[now->block->rank][warp_of()];
     fault_unless(address % 16 == 0);
     rows[now->thread.x % 32] = address;
     __syncwarp();
-    now->unfenced = true;
     return rows;
 }
 
+static const uint32_t *show_stored_rows(unsigned address) {
+    now->unfenced = true;
+    return show_rows(address);
+}
+
 /* Word j of a lane belongs to matrix j, row lane / 4, whose address lane 8 j + lane / 4 gives. */
-RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
+RFT_FN void rft__ldmatrix4(unsigned *v, unsigned address) {
     const unsigned lane = now->thread.x % 32, *const rows = show_rows(address);
+    for (unsigned j = 0; j < 4; j++) {
+        memcpy(&v[j], now->block->memory + rows[8 * j + lane / 4] + lane % 4 * 4, 4);
+    }
+    __syncwarp();
+}
+
+RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
+    const unsigned lane = now->thread.x % 32, *const rows = show_stored_rows(address);
     for (unsigned j = 0; j < 4; j++) {
         memcpy(now->block->memory + rows[8 * j + lane / 4] + lane % 4 * 4, &v[j], 4);
     }
@@ -277,7 +289,7 @@ RFT_FN void rft__stmatrix4(unsigned address, const unsigned *v) {
 
 /* Word j of a lane belongs to columns lane / 4 of rows lane % 4 * 2 and the next. */
 RFT_FN void rft__stmatrix4_turned(unsigned address, const unsigned *v) {
-    const unsigned lane = now->thread.x % 32, *const rows = show_rows(address);
+    const unsigned lane = now->thread.x % 32, *const rows = show_stored_rows(address);
     for (unsigned i = 0; i < 8; i++) {
         memcpy(now->block->memory + rows[i / 2 * 8 + lane % 4 * 2 + i % 2] + lane / 4 * 2, (const char *)v + 2 * i, 2);
     }

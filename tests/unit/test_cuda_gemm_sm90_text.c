@@ -75,7 +75,18 @@ static const trial trials[] = {
     {R128X224, 0, 0, 1, 3, 1, {.m = 130, .n = 500, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X96, 1, 0, 1, 3, 2, {.m = 330, .n = 300, .k = 264, .batch = 1, .y = RFT_BF16, .glu = RFT__GLU_HALVES}},
     {R128X256, 0, 0, 1, 3, 1, {.m = 130, .n = 301, .k = 264, .batch = 1, .y = RFT_BF16}}, /* odd n: staged */
-    /* a long list: packed behind the last product, or behind another warpgroup's; y staged where it is f32 */
+    /* a residual: through the ring in one slot or two, beside tails, behind k of one step; where TMA does not take it */
+    {R128X256, 1, 0, 1, 3, 2, {.m = 270, .n = 330, .k = 264, .batch = 1, .y = RFT_BF16, .residual = true}},
+    {R256X128, 2, 0, 1, 2, 2, {.m = 300, .n = 500, .k = 264, .batch = 2, .y = RFT_BF16, .residual = true}},
+    {R128X128, 3, 0, 1, 3, 4, {.m = 250, .n = 400, .k = 200, .batch = 1, .y = RFT_BF16, .residual = true, .curve = true}},
+    {R64X256, 0, 0, 1, 2, 1, {.m = 66, .n = 300, .k = 72, .batch = 1, .y = RFT_BF16, .residual = true}},
+    {R128X176, 1, 2, 1, 3, 4, {.m = 500, .n = 530, .k = 600, .batch = 1, .y = RFT_BF16, .residual = true}},
+    {R64X112, 0, 0, 1, 3, 1, {.m = 70, .n = 230, .k = 264, .batch = 1, .y = RFT_BF16, .residual = true}},
+    {R128X224, 0, 0, 1, 3, 1, {.m = 130, .n = 230, .k = 8, .batch = 1, .y = RFT_BF16, .residual = true, .curve = true}},
+    {R128X192, 0, 1, 1, 3, 1, {.m = 260, .n = 400, .k = 72, .batch = 1, .y = RFT_BF16, .residual = true}},
+    {R128X128, 1, 0, 1, 3, 2, {.m = 270, .n = 330, .k = 264, .batch = 1, .y = RFT_BF16, .residual = true, .residual_pad = 1}},
+    {R64X128, 0, 0, 2, 2, 4, {.m = 64, .n = 150, .k = 1100, .batch = 1, .y = RFT_BF16, .residual = true}},
+    /* an activation: packed behind the last product, or behind another warpgroup's; y staged where it is f32 */
     {R128X256, 1, 0, 1, 3, 2, {.m = 270, .n = 296, .k = 264, .batch = 1, .y = RFT_BF16, .curve = true}},
     {R128X112, 0, 0, 1, 2, 1, {.m = 130, .n = 232, .k = 72, .batch = 2, .y = RFT_BF16, .curve = true}},
     {R128X128, 1, 2, 1, 3, 6, {.m = 500, .n = 200, .k = 600, .batch = 1, .y = RFT_BF16, .curve = true}},

@@ -87,6 +87,9 @@ typedef struct shape { /* of problem: one row of the grid */
 } shape;
 
 static const rft_epi_op bias_gelu[] = {{.kind = RFT_EPI_BIAS, .type = RFT_BF16, .operand = 0}, {.kind = RFT_EPI_GELU_TANH}};
+static const rft_epi_op bias_gelu_add[] = {{.kind = RFT_EPI_BIAS, .type = RFT_BF16, .operand = 0},
+                                           {.kind = RFT_EPI_GELU},
+                                           {.kind = RFT_EPI_ADD, .type = RFT_F16, .operand = 1, .beta = 0.5f}};
 static const rft_epi_op swiglu[] = {{.kind = RFT_EPI_SWIGLU}};
 static const shape shapes[] = {
     {RFT_F32, RFT_K_CONTIGUOUS, RFT_K_CONTIGUOUS, 0, 1, NULL, 0},
@@ -94,6 +97,7 @@ static const shape shapes[] = {
     {RFT_F16, RFT_K_CONTIGUOUS, RFT_K_CONTIGUOUS, RFT_WEIGHT_GLU_HALVES, 32, swiglu, 1},
     {RFT_BF16, RFT_K_CONTIGUOUS, RFT_K_CONTIGUOUS, RFT_WEIGHT_GLU_INTERLEAVED, 300, swiglu, 1},
     {RFT_BF16, RFT_MN_CONTIGUOUS, RFT_MN_CONTIGUOUS, 0, 300, NULL, 0},
+    {RFT_F16, RFT_K_CONTIGUOUS, RFT_K_CONTIGUOUS, 0, 2048, bias_gelu_add, 3},
 };
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };

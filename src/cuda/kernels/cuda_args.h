@@ -8,7 +8,7 @@
 
 #define RFT_CUDA_OPERANDS 16 /* RFT_MAX_OPERANDS */
 #define RFT_CUDA_NUMBERS 6
-#define RFT_CUDA_MAPS 5
+#define RFT_CUDA_MAPS 6
 
 typedef struct rft__cuda_operand {
     const void *ptr;
@@ -47,7 +47,7 @@ typedef struct rft__cuda_args {
 } rft__cuda_args;
 
 /* A CUtensorMap, opaque. Kernels with maps take the first of these behind the arguments, each __grid_constant__: of x, w and y,
- * and of x and w again with the boxes of the last tile. */
+ * of x and w again with the boxes of the last tile, and of a matrix that the epilogue reads. */
 typedef struct rft__cuda_map {
     unsigned long long word[16];
 } __attribute__((aligned(64))) rft__cuda_map;

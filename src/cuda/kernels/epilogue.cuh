@@ -259,13 +259,20 @@ RFT_FN rft__span rft__span_of(const rft__cuda_args *a, int batch, int m, int n, 
 
 RFT_FN bool rft__is_loaded(int access) { return access != RFT_ACCESS_NONE && access != RFT_ACCESS_PAIR; }
 
-/* The first half of rft__epi_span: reads the operands. */
-RFT_FN void rft__epi_fetch(const rft__cuda_args *a, int batch, int m, int n, int count, int valid, rft__epi_operands *o) {
+/* The first half of rft__epi_span: reads the operands. matrix: the words of the list's one matrix if the caller has them, or
+ * null; not for a gated unit's two spans. */
+RFT_FN void rft__epi_fetch_beside(const rft__cuda_args *a, int batch, int m, int n, int count, int valid, const unsigned *matrix,
+                                  rft__epi_operands *o) {
     const rft__span s = rft__span_of(a, batch, m, n, count, valid);
     bool paired = RFT_GLU != 0;
     int i = 0;
 #define RFT_STEP(KIND, ACCESS, TYPE, INDEX, ALPHA, BETA)                                                                         \
-    if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                                                         \
+    if (RFT_ACCESS_##ACCESS == RFT_ACCESS_MATRIX && matrix != 0) {                                                               \
+        RFT_UNROLL                                                                                                               \
+        for (int j = 0; 4 * j < count * rft__size_of(TYPE); j++) {                                                               \
+            o->word[i][j] = matrix[j];                                                                                           \
+        }                                                                                                                        \
+    } else if (rft__is_loaded(RFT_ACCESS_##ACCESS) && paired) {                                                                  \
         rft__fetch_both(RFT_ACCESS_##ACCESS, TYPE, INDEX, s, o->word[i]);                                                        \
     } else if (rft__is_loaded(RFT_ACCESS_##ACCESS)) {                                                                            \
         rft__fetch(RFT_ACCESS_##ACCESS, TYPE, INDEX, &s, o->word[i]);                                                            \
@@ -275,6 +282,10 @@ RFT_FN void rft__epi_fetch(const rft__cuda_args *a, int batch, int m, int n, int
     RFT_EPI(RFT_STEP)
 #undef RFT_STEP
     (void)s, (void)paired, (void)i, (void)o;
+}
+
+RFT_FN void rft__epi_fetch(const rft__cuda_args *a, int batch, int m, int n, int count, int valid, rft__epi_operands *o) {
+    rft__epi_fetch_beside(a, batch, m, n, count, valid, 0, o);
 }
 
 /* The second half: applies the list to v. */

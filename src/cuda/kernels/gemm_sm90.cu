@@ -3,7 +3,7 @@
  * gemm_sm90.cu - Y = epilogue(X W^T) on Hopper for m from about 65 on: persistent blocks, one warpgroup that loads, one or two
  * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup as wgmma has
  * it, with rows of X above, or those of W where RFT_TURNED; RFT_X_BOX and RFT_W_BOX, rows of a TMA box; RFT_PACKED, RFT_DEFERRED,
- * RFT_LONG and RFT_AHEAD, the way of the epilogue.
+ * RFT_LONG, RFT_AHEAD, RFT_RESIDUAL and its operand, the way of the epilogue.
  *
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,
@@ -58,14 +58,20 @@
 #define STAGE_BYTES (X_BYTES + W_BYTES)
 #define RING_BYTES (RFT_STAGES * STAGE_BYTES)
 #define STAGED_BYTES (STAGED_CHUNKS * RFT_Y_CHUNK_BYTES) /* by a warp */
+#define RESIDUAL_ALL ((RFT_BN + RFT_CHUNK_COLUMNS - 1) / RFT_CHUNK_COLUMNS) /* chunks of a tile's rows */
+#define RESIDUAL_SLOTS ((RESIDUAL_ALL + RESIDUAL_CHUNKS - 1) / RESIDUAL_CHUNKS)
 #define STAGING_BYTES (RFT_SPLIT > 1 ? 0 : CONSUMERS * 4 * STAGED_BYTES)
 
 #if RFT_BK * ELEMENT != RFT_SWIZZLE_ROW
 #error "a stage has one swizzled row of k"
 #endif
+#if RFT_RESIDUAL && RESIDUAL_SLOTS > 2
+#error "a matrix comes in at most two slots"
+#endif
 
 typedef struct maps {
     const rft__cuda_map *x, *w, *y, *x_last, *w_last; /* the last: with the boxes of tiles that go beyond m or n */
+    const rft__cuda_map *residual;
 } maps;
 
 typedef struct cta { /* what a block knows */
@@ -75,6 +81,7 @@ typedef struct cta { /* what a block knows */
     unsigned ring, full, empty; /* shared addresses */
     int rank;                   /* in the cluster: where operands are shared, 2 x 2 blocks go across first */
     unsigned long long x_policy, w_policy;
+    bool residual; /* the list's matrix comes through the ring */
 } cta;
 
 typedef struct work {
@@ -183,6 +190,29 @@ RFT_FN void load_w(const cta *b, int stage, const work *w, int k) {
     }
 }
 
+RFT_FN bool residual_by_map(const rft__cuda_args *a) {
+    const rft__cuda_operand *const o = &a->operand[RFT_RESIDUAL_OPERAND];
+    return RFT_RESIDUAL && rft__fits_map((unsigned long long)o->ptr, o->ld, RFT_BATCHED ? o->batch_stride : 0);
+}
+
+/* The list's matrix at a whole tile: the slots behind its last step, chunk by chunk. */
+RFT_FN void load_residual(const cta *b, rft__ring *ring, const work *w) {
+    const int batch = b->a->operand[RFT_RESIDUAL_OPERAND].batch_stride != 0 ? w->batch : 0;
+    RFT_UNROLL
+    for (int first = 0; first < RESIDUAL_ALL; first += RESIDUAL_CHUNKS) {
+        const int count = min(RESIDUAL_CHUNKS, RESIDUAL_ALL - first);
+        const unsigned full = b->full + 8 * ring->stage, slot = b->ring + ring->stage * STAGE_BYTES;
+        rft__await(b->empty + 8 * ring->stage, ring->parity ^ 1);
+        rft__mbarrier_expect(full, count * RFT_BM * 128);
+        RFT_UNROLL
+        for (int i = 0; i < count; i++) {
+            load_box(slot + i * RFT_BM * 128, b->map.residual, w->n0 + (first + i) * RFT_CHUNK_COLUMNS, w->m0, batch, full, 0,
+                     rft__policy_stream());
+        }
+        rft__ring_next(ring, RFT_STAGES);
+    }
+}
+
 /* W does not depend on the kernel before: as much of it as the ring holds may be under way before X may be read. */
 RFT_FN int load_w_early(const cta *b) {
     work w;
@@ -226,6 +256,9 @@ RFT_FN void produce(cta *b) {
             }
             load_x(b, ring.stage, &w, i * RFT_BK);
             rft__ring_next(&ring, RFT_STAGES);
+        }
+        if (b->residual && !is_shared(b, &w)) {
+            load_residual(b, &ring, &w);
         }
     }
     if (RELEASES > 1 && !TAIL) {
@@ -358,11 +391,38 @@ RFT_FN parcel empty_parcel(const cta *b) {
     return p;
 }
 
+/* The list's matrix behind the last step of a tile, once it has come. */
+RFT_FN residual await_residual(const cta *b, rft__ring ring, const role *r) {
+    residual given = {0, 0, r->m, r->n / RFT_CHUNK_COLUMNS};
+    if (b->residual) {
+        rft__await(b->full + 8 * ring.stage, ring.parity);
+        given.first = b->ring + ring.stage * STAGE_BYTES;
+        if (RESIDUAL_SLOTS > 1) {
+            rft__ring_next(&ring, RFT_STAGES);
+            rft__await(b->full + 8 * ring.stage, ring.parity);
+            given.second = b->ring + ring.stage * STAGE_BYTES;
+        }
+    }
+    return given;
+}
+
+RFT_FN void release_residual(const cta *b, rft__ring *ring) {
+    if (b->residual) {
+        __syncwarp();
+        RFT_UNROLL
+        for (int i = 0; i < RESIDUAL_SLOTS; i++) {
+            release(b, ring->stage);
+            rft__ring_next(ring, RFT_STAGES);
+        }
+    }
+}
+
 /* A tile that no product of this warpgroup hides. */
-RFT_FN void finish(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const spot *at, parcel *p, char *staged) {
+RFT_FN void finish(const cta *b, float acc[M_BLOCKS][RFT_WN / 2], const spot *at, const residual *given, parcel *p,
+                   char *staged) {
     if (RFT_PACKED) {
         p->at = *at;
-        finish_packed(b->a, b->map.y, acc, p, staged);
+        finish_packed(b->a, b->map.y, acc, given, p, staged);
     } else {
         finish_tile(b->a, acc, staged, at);
     }
@@ -379,7 +439,9 @@ RFT_FN void consume(const cta *b, const role *r) {
         float acc[M_BLOCKS][RFT_WN / 2];
         w = next;
         const spot at = spot_of(r, &w);
-        prefetch_matrices(b->a, &at);
+        if (!b->residual || is_shared(b, &w)) {
+            prefetch_matrices(b->a, &at);
+        }
         const int stage = multiply_tile(b, acc, &ring, w.steps, r, &last, staged);
         unit += unit_stride();
         more = work_at(b, unit, &next);
@@ -391,7 +453,9 @@ RFT_FN void consume(const cta *b, const role *r) {
         } else if (RFT_DEFERRED) {
             pack(b->a, acc, &at, &last);
         } else {
-            finish(b, acc, &at, &last, staged);
+            const residual given = await_residual(b, ring, r);
+            finish(b, acc, &at, &given, &last, staged);
+            release_residual(b, &ring);
         }
     }
     if (RFT_DEFERRED && last.waits) {
@@ -404,6 +468,7 @@ RFT_FN void consume(const cta *b, const role *r) {
  * the other's last products are on their way. */
 RFT_FN void consume_in_turn(const cta *b, const role *r) {
     char *const staged = staged_of(b);
+    const residual none = {0, 0, 0, 0};
     rft__ring ring = {0, 0};
     parcel last = empty_parcel(b);
     work w;
@@ -424,7 +489,7 @@ RFT_FN void consume_in_turn(const cta *b, const role *r) {
             rft__bar_arrive(2 - r->group, 256);
         }
         finish_products(b, stage);
-        finish(b, acc, &at, &last, staged);
+        finish(b, acc, &at, &none, &last, staged);
         rft__ring_skip(&ring, RFT_STAGES, w.steps);
     }
     RFT_BULK_WAIT_READ(0);
@@ -460,7 +525,7 @@ RFT_FN void load_role(cta *b) {
 RFT_FN cta cta_of(const rft__cuda_args *a, const maps *m, char *memory) {
     const int rank = RFT_CLUSTER > 1 ? (int)rft__cluster_rank() : 0;
     const unsigned ring = rft__shared(memory), barriers = ring + RING_BYTES + STAGING_BYTES;
-    const cta b = {a, *m, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, 0};
+    const cta b = {a, *m, memory, ring, barriers, barriers + 8 * RFT_STAGES, rank, 0, 0, residual_by_map(a)};
     return b;
 }
 
@@ -470,6 +535,9 @@ RFT_FN void prepare(const cta *b) {
         rft__map_prefetch(b->map.w);
         if (y_by_map(b->a)) {
             rft__map_prefetch(b->map.y);
+        }
+        if (b->residual) {
+            rft__map_prefetch(b->map.residual);
         }
         for (int s = 0; s < RFT_STAGES; s++) {
             rft__mbarrier_init(b->full + 8 * s, 1);
@@ -503,9 +571,10 @@ RFT_FN void leave(void) {
 extern "C" __global__ void __launch_bounds__(32 * RFT_WARPS, 1)
     gemm_sm90(const __grid_constant__ rft__cuda_args a, const __grid_constant__ rft__cuda_map x,
               const __grid_constant__ rft__cuda_map w, const __grid_constant__ rft__cuda_map y,
-              const __grid_constant__ rft__cuda_map x_last, const __grid_constant__ rft__cuda_map w_last) {
+              const __grid_constant__ rft__cuda_map x_last, const __grid_constant__ rft__cuda_map w_last,
+              const __grid_constant__ rft__cuda_map residual_map) {
     extern __shared__ __align__(1024) char shared[]; /* a swizzle's atom */
-    const maps m = {&x, &w, &y, &x_last, &w_last};
+    const maps m = {&x, &w, &y, &x_last, &w_last, &residual_map};
     cta b = cta_of(&a, &m, shared);
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     prepare(&b);

@@ -3,9 +3,10 @@
  * gemm_sm90_epilogue.cuh - from accumulators of wgmma to y, in three ways, each by a warp on its own rows:
  *     staged    chunks of f32 go through shared memory and become spans of 8 columns: any list, any y, sums of split parts
  *     packed    the list is applied to pairs of columns in registers, which are rounded to 16 bits there, and y is stored a chunk
- *               at a time, by TMA if it can: lists that read no matrix, and any matrices where warpgroups take turns
- *     deferred  packed, but for short lists the pairs wait in registers, and are stored a chunk a step while the next tile is
- *               multiplied
+ *               at a time, by TMA if it can: lists that read no matrix, or one of 16 bits that comes through the ring behind the
+ *               tile's last step (RFT_RESIDUAL), and any matrices where warpgroups take turns
+ *     deferred  packed, but for short lists without activation and matrix the pairs wait in registers, and are stored a chunk a
+ *               step while the next tile is multiplied
  * Turned (RFT_TURNED), wgmma's rows are those of W and its columns tokens: a packed chunk is then 64 tokens of all four warps.
  * Included by gemm_sm90.cu behind RFT_WM x RFT_WN, the tile of a warpgroup as wgmma has it.
  */
@@ -31,10 +32,18 @@
 #define SLICE   8 /* registers: 16 columns of a chunk, one stmatrix */
 #define SLICES  (32 / SLICE)
 #define OWNERS  (RFT_TURNED ? 128 : 32) /* threads that make a chunk */
+#define RESIDUAL_CHUNKS ((RFT_BM + RFT_BN) / RFT_BM) /* of a tile's rows, in a slot of the ring */
 
 typedef struct spot { /* of y: where something begins */
     int batch, m, n;
 } spot;
+
+/* The list's matrix, where it has come through the ring: shared addresses of the slots that hold it, the tile's first chunks and,
+ * where a slot has not room for all, the others. 0: it is read from memory. */
+typedef struct residual {
+    unsigned first, second;
+    int row, chunk; /* of the tile: the warpgroup's first */
+} residual;
 
 typedef struct parcel {
     unsigned word[Y_WORDS]; /* pairs of columns: [chunk][8 columns][row or row + 8] */
@@ -288,21 +297,56 @@ RFT_FN void pack_turned(const rft__cuda_args *a, const spot *at, int r, float v[
     }
 }
 
-/* Applies the list to registers r, ... of a chunk at `at`, and rounds them. Pairs beyond an edge take the operands of the last
- * one within; they are not stored. text() promises an even number of columns. */
-RFT_FN void pack_slice(const rft__cuda_args *a, const spot *at, int r, float v[SLICE], float up[SLICE],
-                       unsigned word[SLICE / 2]) {
-    const int lane = threadIdx.x % 32, columns = RFT_GLU ? a->n / 2 : a->n;
+/* The matrix at slice of chunk, where it lies as y is staged. */
+RFT_FN void residual_slice(const residual *from, int chunk, int slice, unsigned word[SLICE / 2]) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, in_row = from->chunk + chunk % Y_CHUNKS_ROW;
+    const int row = from->row + chunk / Y_CHUNKS_ROW * 64 + warp * RFT_CHUNK_ROWS + lane % 16;
+    const unsigned slot = in_row < RESIDUAL_CHUNKS ? from->first : from->second;
+    rft__ldmatrix4(word, slot + in_row % RESIDUAL_CHUNKS * RFT_BM * 128 +
+                             rft__swizzle_128(row * 128 + (2 * slice + lane / 16) * 16));
+}
+
+/* Pairs beyond an edge are the last one within. */
+RFT_FN int pair_row(const rft__cuda_args *a, const spot *at, int r) {
+    return min(at->m + rft__wgmma_row(threadIdx.x % 32, r), a->m - 1);
+}
+
+RFT_FN int pair_column(const rft__cuda_args *a, const spot *at, int r) {
+    return min(at->n + rft__wgmma_column(threadIdx.x % 32, r), (RFT_GLU ? a->n / 2 : a->n) - 2);
+}
+
+/* The same from memory, at registers r, ... of a chunk at `at`. */
+RFT_FN void fetch_residual(const rft__cuda_args *a, const spot *at, int r, unsigned word[SLICE / 2]) {
+    RFT_UNROLL
+    for (int i = 0; i < SLICE; i += 2) {
+        const rft__span s = rft__span_of(a, at->batch, pair_row(a, at, r + i), pair_column(a, at, r + i), 2, 2);
+        rft__fetch(RFT_ACCESS_MATRIX, RFT_RESIDUAL_TYPE, RFT_RESIDUAL_OPERAND, &s, &word[i / 2]);
+    }
+}
+
+/* Applies the list to slice of chunk, in registers v, ... at `at`, and rounds them; what is beyond an edge is not stored. given:
+ * where the list's matrix is, with RFT_RESIDUAL. text() promises an even number of columns. */
+RFT_FN void pack_slice(const rft__cuda_args *a, const spot *at, const residual *given, int chunk, int slice, float v[SLICE],
+                       float up[SLICE], unsigned word[SLICE / 2]) {
+    const int r = slice * SLICE;
+    unsigned matrix[SLICE / 2];
     if (RFT_TURNED) {
         pack_turned(a, at, r, v, word);
         return;
+    }
+    if (RFT_RESIDUAL && given->first != 0) {
+        residual_slice(given, chunk, slice, matrix);
+    } else if (RFT_RESIDUAL) {
+        fetch_residual(a, at, r, matrix);
     }
     RFT_UNROLL
     for (int i = 0; i < SLICE; i += 2) {
         dump_pair(a, at, r + i, v + i, up + i);
         if (RFT_EPI_COUNT > 0) {
-            const int row = at->m + rft__wgmma_row(lane, r + i), column = at->n + rft__wgmma_column(lane, r + i);
-            rft__epi_span(a, at->batch, min(row, a->m - 1), min(column, columns - 2), v + i, up + i, 2, 2);
+            const int row = pair_row(a, at, r + i), column = pair_column(a, at, r + i);
+            rft__epi_operands o;
+            rft__epi_fetch_beside(a, at->batch, row, column, 2, 2, RFT_RESIDUAL ? &matrix[i / 2] : 0, &o);
+            rft__epi_apply(a, at->batch, row, column, &o, v + i, up + i, 2, 2);
         }
         word[i / 2] = rft__narrow_pair(RFT_Y_TYPE, v[i], v[i + 1]);
     }
@@ -313,11 +357,11 @@ RFT_FN void pack_chunk(const rft__cuda_args *a, float acc[M_BLOCKS][RFT_WN / 2],
     const int first = chunk % Y_CHUNKS_ROW * 32;
     const spot at = parcel_spot(&to->at, chunk);
     RFT_UNROLL
-    for (int r = 0; r < 32; r += SLICE) {
-        unsigned *const word = to->word + 16 * chunk + r / 2;
-        if (slice_exists(chunk, r / SLICE)) {
-            float *const v = acc[chunk / Y_CHUNKS_ROW] + first + r;
-            pack_slice(a, &at, r, v, v + (RFT_GLU ? RFT_WN / 4 : 0), word);
+    for (int s = 0; s < SLICES; s++) {
+        unsigned *const word = to->word + 16 * chunk + s * SLICE / 2;
+        if (slice_exists(chunk, s)) {
+            float *const v = acc[chunk / Y_CHUNKS_ROW] + first + s * SLICE;
+            pack_slice(a, &at, 0, chunk, s, v, v + (RFT_GLU ? RFT_WN / 4 : 0), word);
         } else {
             word[0] = word[1] = word[2] = word[3] = 0;
         }
@@ -483,8 +527,8 @@ RFT_FN void take_any_slice(float acc[M_BLOCKS][RFT_WN / 2], int s, float v[SLICE
 #endif
 
 /* p: what a parcel is without words. */
-RFT_FN void finish_packed(const rft__cuda_args *a, const rft__cuda_map *map, float acc[M_BLOCKS][RFT_WN / 2], parcel *p,
-                          char *staged) {
+RFT_FN void finish_packed(const rft__cuda_args *a, const rft__cuda_map *map, float acc[M_BLOCKS][RFT_WN / 2],
+                          const residual *given, parcel *p, char *staged) {
     RFT_EACH
     for (int c = 0; c < Y_CHUNKS; c++) {
         const spot at = parcel_spot(&p->at, c);
@@ -494,7 +538,7 @@ RFT_FN void finish_packed(const rft__cuda_args *a, const rft__cuda_map *map, flo
             float v[SLICE] = {0}, up[SLICE] = {0};
             unsigned word[SLICE / 2];
             take_any_slice(acc, c * SLICES + s, v, up);
-            pack_slice(a, &at, s * SLICE, v, up, word);
+            pack_slice(a, &at, given, c, s, v, up, word);
             stage_slice(word, s, rft__shared(place));
         }
         deliver_staged(a, map, p, c, place);

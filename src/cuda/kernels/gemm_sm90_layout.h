@@ -21,11 +21,17 @@
 #define RFT_CHUNK_BYTES (RFT_CHUNK_ROWS * RFT_CHUNK_COLUMNS * 4)
 #define RFT_Y_CHUNK_BYTES (RFT_CHUNK_BYTES / 2) /* of 16-bit y */
 
-/* Whether TMA can store y of 16 bits: address and strides (elements; 0: none) are multiples of 16 bytes, strides below 2^40.
- * So is a row: a store writes whole pieces of 16 bytes, the last one of a row too where the row ends within (seen on an H200). */
-RFT_FN int rft__y_fits_map(unsigned long long address, long long columns, long long ld, long long batch_stride) {
+/* Whether TMA takes a matrix of 16-bit elements: address and strides (elements; 0: none) are multiples of 16 bytes, strides below
+ * 2^40. */
+RFT_FN int rft__fits_map(unsigned long long address, long long ld, long long batch_stride) {
     const unsigned long long strides = (unsigned long long)ld | (unsigned long long)batch_stride;
-    return address % 16 == 0 && columns % 8 == 0 && strides % 8 == 0 && strides < 1ull << 39;
+    return address % 16 == 0 && strides % 8 == 0 && strides < 1ull << 39;
+}
+
+/* Whether it can store y: rows too are multiples of 16 bytes, as a store writes whole pieces of so many, the last one of a row
+ * too where the row ends within (seen on an H200). */
+RFT_FN int rft__y_fits_map(unsigned long long address, long long columns, long long ld, long long batch_stride) {
+    return columns % 8 == 0 && rft__fits_map(address, ld, batch_stride);
 }
 
 /* Byte of an element. Rows are 256 bytes; their 16-byte pieces are permuted so that neither the 8-byte stores of a half warp
