@@ -9,11 +9,16 @@
  *     5 X1  2    | 3      rows r0..r0 + r1        in a tile; longer ones take a step for each 64 k
  *
  * A complete sum goes to memory as int32 and is scaled by AVX-512 (avx512/codes8_avx512.h) onto totals there, in the order and
- * with the bits of the kernels of that level. The rows of a sum are scaled in equal shares between the products of the next one;
- * the order of the program keeps both apart, so one buffer serves.
+ * with the bits of the kernels of that level. No load may meet a store that still waits for a product, so each tile is stored
+ * just before its first product of the next sum, while the others multiply, and scaled from the next step on:
+ *
+ *     step           0 of sum i                           1 .. last of sum i                   0 of sum i + 1
+ *     tile t         store i - 1, zero, product           product                              store i, zero, product
+ *     AVX-512        i - 2, where sums have one step      i - 1, some rows behind each product
+ *
  *   By the manuals, cycles of 32 rows x 32 columns: 4 products 64 a step, whatever k it has, loads of tiles 32; a sum stored 64,
  * scaled 128 (64 vectors of addition, conversion, multiplication, FMA on two ports; 160 of loads with those of a step). Sums
- * of 16 to 64 k so take 128, of 128 160, of 256 256; vpdpbusd takes 224, 352, 608, 1120 and 2144. Not timed yet.
+ * of 16 to 64 k so take 128, of 128 160, of 256 256; vpdpbusd takes 224, 352, 608, 1120 and 2144.
  *   Proved on machines without it by the stand-in of tests/unit/amx_standin.h.
  */
 #include "cpu/amx/shape_amx.h"
@@ -26,87 +31,105 @@
 enum {
     X_STRIDE = sizeof(rft__x8),
     QUADS = 4 * RFT__COLUMNS, /* bytes of 4 k of a panel */
-    HEAD = 2 * (RFT__CHUNK / RFT__LEAST_SUM) * RFT__COLUMNS
+    HEAD = 2 * (RFT__CHUNK / RFT__LEAST_SUM) * RFT__COLUMNS,
+    WORDS = 2 * RFT__TILE_ROWS * RFT__SUM8_PANELS * RFT__COLUMNS
 };
 
-/* A complete sum of all rows that waits to be scaled. */
-typedef struct waiting {
-    _Alignas(RFT__TILE_BYTES) int32_t words[2 * RFT__TILE_ROWS * RFT__SUM8_PANELS * RFT__COLUMNS];
-    rft__sum8 sum;
+/* Sums on their way from tiles to totals. */
+typedef struct way {
+    int32_t (*words)[WORDS]; /* of two sums, by turns */
+    rft__sum8 inside;        /* in the tiles, complete */
+    bool full;               /* there is such a one */
+    rft__sum8 outside;       /* in memory, scaled up to row `done` */
+    int done, rows, share;   /* share: rows that are scaled at once */
+    int turn;
     rft__scale8_fn *scale;
-    int rows, done; /* done = rows: none waits */
     float *acc;
     int acc_stride;
-} waiting;
+} way;
 
-RFT_INLINE void scale_some(waiting *s, int rows) {
+RFT_INLINE void scale_some(int rows, way *s) {
     const int last = s->done + rows < s->rows ? s->done + rows : s->rows;
-    if (last > s->done) {
-        s->scale(&s->sum, s->done, last, s->acc, s->acc_stride);
+    if (s->done < last) {
+        s->scale(&s->outside, s->done, last, s->acc, s->acc_stride);
         s->done = last;
     }
 }
 
-/* One product of each tile of sums; behind each, so many rows of what waits. */
-RFT_INLINE void step_bytes(bool tall, int panels, const signed char *x0, const signed char *x1, const char *w, size_t w_stride,
-                           waiting *s, int share) {
-    RFT_TILE_LOAD(6, w, QUADS);
-    RFT_TILE_LOAD(4, x0, X_STRIDE);
-    RFT_TILE_DOT_I8(0, 4, 6);
-    scale_some(s, share);
-    if (panels > 1) {
-        RFT_TILE_LOAD(7, w + w_stride, QUADS);
-        RFT_TILE_DOT_I8(1, 4, 7);
-        scale_some(s, share);
+/* Tile t of all sums, `below` words from the first half of the rows to the second. */
+#define STORE(t) RFT_TILE_STORE(t, s->words[s->turn] + (t) / 2 * below + (t) % 2 * RFT__COLUMNS, panels * QUADS)
+/* The sum in tile t gives way to a new one. */
+#define TURN(t)           \
+    do {                  \
+        if (s->full) {    \
+            STORE(t);     \
+        }                 \
+        RFT_TILE_ZERO(t); \
+    } while (0)
+
+RFT_INLINE int words_below(int panels, const way *s) { return rft__tiles_first(s->rows) * panels * RFT__COLUMNS; }
+
+/* The sum that was in the tiles is in memory; the one before it is scaled. */
+RFT_INLINE void step_outside(way *s) {
+    s->outside = s->inside;
+    s->outside.words = s->words[s->turn];
+    s->turn = 1 - s->turn;
+    s->done = 0;
+    s->full = false;
+}
+
+typedef struct reads {
+    const signed char *x0, *x1; /* first rows of the halves */
+    const char *w;
+    size_t w_stride;
+} reads;
+
+/* One product of each tile, the first of a sum or a later one; rows are scaled behind those of each half. */
+RFT_INLINE void step_bytes(bool tall, int panels, bool first, const reads *o, way *s) {
+    const int below = words_below(panels, s);
+    RFT_TILE_LOAD(6, o->w, QUADS);
+    RFT_TILE_LOAD(4, o->x0, X_STRIDE);
+    if (first) {
+        TURN(0);
     }
+    RFT_TILE_DOT_I8(0, 4, 6);
+    if (panels > 1) {
+        RFT_TILE_LOAD(7, o->w + o->w_stride, QUADS);
+        if (first) {
+            TURN(1);
+        }
+        RFT_TILE_DOT_I8(1, 4, 7);
+    }
+    scale_some(s->share, s);
     if (tall) {
-        RFT_TILE_LOAD(5, x1, X_STRIDE);
+        RFT_TILE_LOAD(5, o->x1, X_STRIDE);
+        if (first) {
+            TURN(2);
+        }
         RFT_TILE_DOT_I8(2, 5, 6);
-        scale_some(s, share);
     }
     if (tall && panels > 1) {
+        if (first) {
+            TURN(3);
+        }
         RFT_TILE_DOT_I8(3, 5, 7);
-        scale_some(s, share);
+    }
+    if (tall) {
+        scale_some(s->share, s);
+    }
+    if (first && s->full) {
+        step_outside(s);
     }
 }
 
 /* The last block of an odd number, with zeros behind it; X has them in its record. */
-RFT_INLINE void step_half(bool tall, int panels, const signed char *x0, const signed char *x1, const char *w, size_t w_stride,
-                          waiting *s, int share) {
-    _Alignas(RFT__TILE_BYTES) char padded[RFT__SUM8_PANELS][RFT__TILE_ROWS * QUADS];
+RFT_INLINE void pad_half(int panels, reads *o, char padded[RFT__SUM8_PANELS][RFT__TILE_ROWS * QUADS]) {
     for (int p = 0; p < panels; p++) {
-        memcpy(padded[p], w + (size_t)p * w_stride, sizeof *padded / 2);
+        memcpy(padded[p], o->w + (size_t)p * o->w_stride, sizeof *padded / 2);
         memset(padded[p] + sizeof *padded / 2, 0, sizeof *padded / 2);
     }
-    step_bytes(tall, panels, x0, x1, padded[0], sizeof *padded, s, share);
-}
-
-RFT_INLINE void clear_tiles(bool tall, int panels) {
-    RFT_TILE_ZERO(0);
-    if (panels > 1) {
-        RFT_TILE_ZERO(1);
-    }
-    if (tall) {
-        RFT_TILE_ZERO(2);
-    }
-    if (tall && panels > 1) {
-        RFT_TILE_ZERO(3);
-    }
-}
-
-RFT_INLINE void store_tiles(bool tall, int panels, int rows, int32_t *words) {
-    const int stride = panels * QUADS;
-    int32_t *below = words + rft__tiles_first(rows) * panels * RFT__COLUMNS;
-    RFT_TILE_STORE(0, words, stride);
-    if (panels > 1) {
-        RFT_TILE_STORE(1, words + RFT__COLUMNS, stride);
-    }
-    if (tall) {
-        RFT_TILE_STORE(2, below, stride);
-    }
-    if (tall && panels > 1) {
-        RFT_TILE_STORE(3, below + RFT__COLUMNS, stride);
-    }
+    o->w = padded[0];
+    o->w_stride = sizeof *padded;
 }
 
 RFT_INLINE void fetch_lines(int panels, int lines, rft__fetch *next) {
@@ -127,67 +150,105 @@ typedef struct chunk {
     size_t w_stride;
 } chunk;
 
-/* The sum that is in the tiles, number i of the chunk. */
-RFT_INLINE void end_sum(bool tall, int panels, const rft__packing *packing, const chunk *c, int64_t i, waiting *s) {
+/* Sum i of the chunk, complete. */
+RFT_INLINE rft__sum8 sum_of(int panels, const rft__packing *packing, const chunk *c, int64_t i) {
     const int64_t sums = rft__packing_sums(packing, c->k);
-    scale_some(s, s->rows);
-    store_tiles(tall, panels, s->rows, s->words);
+    rft__sum8 sum = {.x = c->x, .i = i, .group = i * rft__packing_sum(packing) / packing->x_group};
     for (int p = 0; p < panels; p++) {
-        s->sum.scale[p] = c->head[p] + i * RFT__COLUMNS;
-        s->sum.shift[p] = s->sum.scale[p] + sums * RFT__COLUMNS;
+        sum.scale[p] = c->head[p] + i * RFT__COLUMNS;
+        sum.shift[p] = sum.scale[p] + sums * RFT__COLUMNS;
     }
-    s->sum.x = c->x;
-    s->sum.i = i;
-    s->sum.group = i * rft__packing_sum(packing) / packing->x_group;
-    s->done = 0;
+    return sum;
 }
 
-RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packing, const chunk *c, rft__fetch *next, waiting *s) {
+RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packing, const chunk *c, rft__fetch *next, way *s) {
     const int64_t each = rft__packing_sum(packing), step = rft__min(each, RFT__TILE_BYTES), k = rft__round_up(c->k, RFT__BLOCK);
-    const int products = (tall ? 2 : 1) * panels * (int)(each / step), share = (s->rows + products - 1) / products;
     const int lines = (int)rft__ceil_div(next->lines * step, RFT__BLOCK);
-    const signed char *x0 = c->x->code, *x1 = c->x[tall ? rft__tiles_first(s->rows) : 0].code;
-    const char *w = c->w;
+    _Alignas(RFT__TILE_BYTES) char padded[RFT__SUM8_PANELS][RFT__TILE_ROWS * QUADS];
+    reads o = {c->x->code, c->x[tall ? rft__tiles_first(s->rows) : 0].code, c->w, c->w_stride};
     for (int64_t i = 0, at = 0; at < k; i++) {
-        clear_tiles(tall, panels);
-        for (const int64_t end = rft__min(k, at + each); at < end; at += step, w += step / 4 * QUADS) {
-            if (at + step <= k) {
-                step_bytes(tall, panels, x0 + at, x1 + at, w, c->w_stride, s, share);
+        const int64_t end = rft__min(k, at + each);
+        bool first = true;
+        for (; at < end; at += step, first = false) {
+            if (at + step > k) {
+                pad_half(panels, &o, padded);
+            }
+            if (first) {
+                step_bytes(tall, panels, true, &o, s);
             } else {
-                step_half(tall, panels, x0 + at, x1 + at, w, c->w_stride, s, share);
+                step_bytes(tall, panels, false, &o, s);
             }
             fetch_lines(panels, lines, next);
+            o.x0 += step;
+            o.x1 += step;
+            o.w += step / 4 * QUADS;
         }
-        end_sum(tall, panels, packing, c, i, s);
+        s->inside = sum_of(panels, packing, c, i);
+        s->full = true;
     }
 }
 
-/* in_place: W is panels of codes of 8 bits, whose scales are widened here; else the panels of a strip. */
+/* What no later product hides. */
+RFT_INLINE void end_way(bool tall, int panels, way *s) {
+    const int below = words_below(panels, s);
+    scale_some(s->rows, s);
+    if (!s->full) {
+        return;
+    }
+    STORE(0);
+    if (panels > 1) {
+        STORE(1);
+    }
+    if (tall) {
+        STORE(2);
+    }
+    if (tall && panels > 1) {
+        STORE(3);
+    }
+    step_outside(s);
+    scale_some(s->rows, s);
+}
+
+/* The scales of a chunk's sums as f32 in a row: those of 32 k and more that are that already, or widened to `own`. */
+RFT_INLINE const float *head_of(const rft__packing *packing, const char *head, int64_t k, float *own) {
+    if (packing->scale == RFT__SCALE_F32 && packing->offset == RFT__OFFSET_NONE && packing->step >= RFT__BLOCK &&
+        packing->step == rft__packing_sum(packing)) {
+        return (const float *)(const void *)head;
+    }
+    rft__head8_avx512(packing, head, k, own);
+    return own;
+}
+
+/* in_place: W is panels of codes of 8 bits; else the panels of a strip. */
 RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,
-                               int64_t x_stride, const char *w, size_t w_stride, rft__fetch next, waiting *s) {
-    _Alignas(RFT__TILE_BYTES) float own[2][RFT__SUM8_PANELS][HEAD]; /* the last sum of a chunk is scaled in the next one */
+                               int64_t x_stride, const char *w, size_t w_stride, rft__fetch next, way *s) {
+    _Alignas(RFT__TILE_BYTES) float own[2][RFT__SUM8_PANELS][HEAD]; /* a chunk's last sums are scaled in the next one */
     for (int turn = 0; k > 0; k -= RFT__CHUNK, x += x_stride, turn = 1 - turn) {
         chunk c = {.k = rft__min(k, RFT__CHUNK), .x = x, .w_stride = w_stride};
         for (int p = 0; p < panels; p++) {
             const char *head = w + (size_t)p * w_stride;
-            if (in_place) {
-                rft__head8_avx512(packing, head, c.k, own[turn][p]);
-            }
-            c.head[p] = in_place ? own[turn][p] : (const float *)(const void *)head;
+            c.head[p] = in_place ? head_of(packing, head, c.k, own[turn][p]) : (const float *)(const void *)head;
         }
         c.w = w + (in_place ? rft__packing_head_bytes(packing, c.k) : rft__strip_head_bytes(packing, c.k));
         multiply_chunk(tall, panels, packing, &c, &next, s);
         w += in_place ? rft__packing_chunk_bytes(packing, c.k) : rft__strip_chunk_bytes(packing, c.k);
     }
-    scale_some(s, s->rows);
+    end_way(tall, panels, s);
+}
+
+/* Rows so many that a sum is scaled by the time that the next one leaves the tiles. */
+static int share_of(const rft__packing *packing, int rows) {
+    const int steps = (int)rft__ceil_div(rft__packing_sum(packing), RFT__TILE_BYTES);
+    const int shares = (rows > RFT__TILE_ROWS ? 2 : 1) * (steps > 1 ? steps - 1 : 1);
+    return (rows + shares - 1) / shares;
 }
 
 RFT_INLINE void multiply8(bool in_place, int rows, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,
                           int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate,
                           rft__fetch next) {
-    waiting s = {.rows = rows, .done = rows, .acc = acc, .acc_stride = acc_stride};
+    _Alignas(RFT__TILE_BYTES) int32_t words[2][WORDS];
+    way s = {.words = words, .done = rows, .rows = rows, .share = share_of(packing, rows), .acc = acc, .acc_stride = acc_stride};
     s.scale = rft__scale8_avx512[packing->offset][panels - 1];
-    s.sum.words = s.words;
     for (int r = 0; r < rows && !accumulate; r++) {
         memset(acc + r * acc_stride, 0, (size_t)(panels * QUADS));
     }

@@ -41,14 +41,17 @@ RFT_INLINE void scale_rows(rft__offset_kind offset, int panels, const rft__sum8 
         scale[p] = vec_load(s->scale[p]);
         shift[p] = offset != RFT__OFFSET_NONE ? vec_load(s->shift[p]) : scale[p];
     }
-    for (int r = first; r < last; r++) {
-        const rft__x8 *x = s->x + r;
+    const int64_t i = s->i, group = s->group;
+    const int32_t *words = s->words + first * panels * RFT__COLUMNS;
+    const rft__x8 *x = s->x + first;
+    acc += (int64_t)first * acc_stride;
+    for (int r = first; r < last; r++, x++, acc += acc_stride, words += panels * RFT__COLUMNS) {
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
-            float *total = acc + r * acc_stride + p * RFT__COLUMNS;
-            ivec sum = words_load(s->words + (r * panels + p) * RFT__COLUMNS);
-            sum = offset == RFT__OFFSET_NONE ? words_add(sum, words_set(x->sum[s->i].word)) : sum;
-            vec_store(total, add_sum(offset, sum, scale[p], shift[p], x->scale[s->group], x->sum[s->i].real, vec_load(total)));
+            float *total = acc + p * RFT__COLUMNS;
+            ivec sum = words_load(words + p * RFT__COLUMNS);
+            sum = offset == RFT__OFFSET_NONE ? words_add(sum, words_set(x->sum[i].word)) : sum;
+            vec_store(total, add_sum(offset, sum, scale[p], shift[p], x->scale[group], x->sum[i].real, vec_load(total)));
         }
     }
 }
