@@ -61,14 +61,14 @@ void rft__tile_share(const rft__tile_job *t, rft__panels next, int64_t packed_by
 }
 
 /* Lines that each panel of the next strip is, spread over the blocks of all tiles of this one. */
-static rft__fetch strip_share(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count) {
+static rft__fetch strip_share(const rft__codes8_job *j, rft__panels next, const rft__x8 *x_ahead, int64_t index, int64_t count) {
     const int64_t blocks = rft__ceil_div(j->k, RFT__BLOCK), lines = rft__packing_bytes(j->packing, j->k) / 64;
     const int each = (int)rft__ceil_div(lines, rft__max(1, blocks * count));
-    return (rft__fetch){next.w + (size_t)(index * blocks * each * 64), next.stride, each};
+    return (rft__fetch){next.w + (size_t)(index * blocks * each * 64), next.stride, each, x_ahead};
 }
 
-void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, int64_t index, int64_t count) {
-    rft__fetch fetch = strip_share(j, next, index, count);
+void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, const rft__x8 *x_ahead, int64_t index, int64_t count) {
+    rft__fetch fetch = strip_share(j, next, x_ahead, index, count);
     if (j->kernel->tiles != NULL) {
         j->kernel->tiles->multiply8(j->rows, j->panels, j->packing, j->k, j->x, j->x_stride, j->w.w, j->w.stride, j->acc,
                                     j->panels * RFT__PANEL, j->accumulate, fetch);

@@ -89,6 +89,7 @@ static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t 
 typedef struct strip {
     rft__panels panels;
     rft__w_lines lines; /* where w is read in place */
+    int64_t k;          /* of a packed strip that comes next: where it begins */
 } strip;
 
 static rft__w_place place_of(const job *j, int64_t b) {
@@ -251,7 +252,8 @@ static void multiply_codes8(const block *bl, const strip *s, int64_t t, int pane
     const int rows = (int)rft__tile_height(&bl->tiles, t);
     const rft__x8 *x = bl->x8 + (k - bl->k0) / RFT__CHUNK * bl->x8_rows + rft__tile_start(&bl->tiles, t);
     const rft__codes8_job tile = {j->pick->kernel, j->packing, rows, panels, kc, x, bl->x8_rows, s->panels, acc, k > bl->k0};
-    rft__codes8_multiply(&tile, next->panels, t, bl->tiles.count);
+    const rft__x8 *x_ahead = next->k > k && next->k < bl->k1 ? x + kc / RFT__CHUNK * bl->x8_rows : NULL;
+    rft__codes8_multiply(&tile, next->panels, x_ahead, t, bl->tiles.count);
 }
 
 /* The same of rows of W; one of the tiles has the time to fetch the next strip. */
@@ -295,7 +297,7 @@ static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     case RFT__W_IN_PLACE:
         return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, bl->b), panel, k)};
     default:
-        return (strip){.panels = {packed_panel(j, bl->b, panel, k), (size_t)j->panel_stride}};
+        return (strip){.panels = {packed_panel(j, bl->b, panel, k), (size_t)j->panel_stride}, .k = k};
     }
 }
 

@@ -70,11 +70,13 @@ typedef struct rft__x8 {
     uint32_t unused[8]; /* rows begin at cache lines */
 } rft__x8;
 
-/* Lines that are fetched to L2 meanwhile, so many of each panel with every 32 k. They need not be readable. */
+/* Lines that are fetched to L2 meanwhile, so many of each panel with every 32 k; x, unless it is NULL: the records of these rows
+ * over the k of the next pass, which tile registers fetch whole. They need not be readable. */
 typedef struct rft__fetch {
     const char *w;
     size_t stride;
     int lines;
+    const rft__x8 *x;
 } rft__fetch;
 
 /* One register tile in 8 bits: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. x: rows side by side,

@@ -141,10 +141,20 @@ RFT_INLINE void fetch_lines(int panels, int lines, rft__fetch *next) {
     }
 }
 
+/* 64 k of the rows' next records; the line of scales behind the codes too. */
+RFT_INLINE void fetch_x(const rft__x8 *x, int rows, int64_t at) {
+    for (int r = 0; r < rows; r++) {
+        __builtin_prefetch(x[r].code + at, 0, 2);
+    }
+    for (int r = 0; r < rows && at == 0; r++) {
+        __builtin_prefetch(x[r].scale, 0, 2);
+    }
+}
+
 /* A chunk of W as tiles read it. */
 typedef struct chunk {
     int64_t k;
-    const rft__x8 *x;
+    const rft__x8 *x, *x_ahead;
     const float *head[RFT__SUM8_PANELS];
     const char *w;
     size_t w_stride;
@@ -179,6 +189,9 @@ RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packin
                 step_bytes(tall, panels, false, &o, s);
             }
             fetch_lines(panels, lines, next);
+            if (c->x_ahead != NULL && at % RFT__TILE_BYTES == 0) {
+                fetch_x(c->x_ahead, s->rows, at);
+            }
             o.x0 += step;
             o.x1 += step;
             o.w += step / 4 * QUADS;
@@ -224,13 +237,14 @@ RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__
                                int64_t x_stride, const char *w, size_t w_stride, rft__fetch next, way *s) {
     _Alignas(RFT__TILE_BYTES) float own[2][RFT__SUM8_PANELS][HEAD]; /* a chunk's last sums are scaled in the next one */
     for (int turn = 0; k > 0; k -= RFT__CHUNK, x += x_stride, turn = 1 - turn) {
-        chunk c = {.k = rft__min(k, RFT__CHUNK), .x = x, .w_stride = w_stride};
+        chunk c = {.k = rft__min(k, RFT__CHUNK), .x = x, .x_ahead = next.x, .w_stride = w_stride};
         for (int p = 0; p < panels; p++) {
             const char *head = w + (size_t)p * w_stride;
             c.head[p] = in_place ? head_of(packing, head, c.k, own[turn][p]) : (const float *)(const void *)head;
         }
         c.w = w + (in_place ? rft__packing_head_bytes(packing, c.k) : rft__strip_head_bytes(packing, c.k));
         multiply_chunk(tall, panels, packing, &c, &next, s);
+        next.x = next.x != NULL ? next.x + x_stride : NULL;
         w += in_place ? rft__packing_chunk_bytes(packing, c.k) : rft__strip_chunk_bytes(packing, c.k);
     }
     end_way(tall, panels, s);
