@@ -68,9 +68,12 @@ enum { BYTES_STRIP = 32 << 10 };
 /* The same of panels in place that tile registers read in 8 bits. The last sum of a pass is scaled alone, so passes are long. */
 enum { TILE8_STRIP = 64 << 10 };
 
-/* In 8 bits: a vector of a sum is scaled by four operations on two ports. The level below serves up to one of its tiles: it
- * fetches W from memory as well. */
-enum { TILE8_STEP = 64, TILE8_SCALE = 2, TILE8_LEAST_ROWS = 9 };
+/* In 8 bits: a vector of a sum is scaled by four operations on two ports. The level below keeps m at which it is as fast; 12 rows
+ * are two turns of its GEMV (its time over that of panels in place and of strips, i8, 4096 x 4096, m = 4, 8, 12, 16: 16 threads
+ * 0.88 0.44, 3.68 1.70, 1.55 0.79, 4.10 2.66; one thread 0.95 0.48, 0.98 0.51, 1.70 0.85, 2.01 0.99). */
+enum { TILE8_STEP = 64, TILE8_SCALE = 2, TILE8_LEAST_ROWS = 8, TILE8_LEAST_STRIP_ROWS = 13 };
+/* Rows of X that a strip is unpacked once for; what the scales of a sum in place cost each call. */
+enum { TILE8_STRIP_ROWS = 512, TILE8_HEAD = 12 };
 
 static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
@@ -79,7 +82,9 @@ static double tile_cost(int64_t m, const rft__cpu_kernel *k, int panels) {
     return (double)(calls * step) / panels / TILE_RATE;
 }
 
-/* Products and scaling overlap; see amx/gemm_i8_amx.c. W is read in place or unpacked once. */
+/* Products and scaling overlap; see amx/gemm_i8_amx.c. Panels in place have their scales read in each call, strips are unpacked
+ * for each block of X (time of strips / in place, i8: m = 512 0.94, m = 2048 1.02, on one thread 1.03 and 1.12; a scale for 64 k,
+ * m = 512 0.94). */
 static double tile8_cost(const rft__packing *packing, const rft__cpu_kernel *k, int panels, int64_t m) {
     const int64_t calls = rft__ceil_div(m, k->mr), rows = rft__ceil_div(m, calls);
     const int64_t sum = rft__packing_sum(packing), step = rft__min(sum, TILE8_STEP);
@@ -87,8 +92,9 @@ static double tile8_cost(const rft__packing *packing, const rft__cpu_kernel *k, 
     const double products = (double)rft__max(rft__max(rows * panels, loads), TILE_LATENCY) / (double)(step * panels);
     const double scaling = (double)(TILE8_SCALE * rows) / (double)sum;
     const bool plain = packing->bits == 4 || packing->bits == 8;
-    const double w = k->form == RFT__FORM_BYTES ? plain ? 55.0 : 95.0 : 12.0 * (double)calls + 25.0;
-    return 2.0 * (double)calls * (products > scaling ? products : scaling) + w / RFT__BLOCK;
+    const double unpack = (plain ? 55.0 : 95.0) * (double)rft__ceil_div(m, TILE8_STRIP_ROWS) / RFT__BLOCK;
+    const double heads = (double)(TILE8_HEAD * calls) / (double)sum + 25.0 / RFT__BLOCK;
+    return 2.0 * (double)calls * (products > scaling ? products : scaling) + (k->form == RFT__FORM_BYTES ? unpack : heads);
 }
 
 /* Kernels of codes unpack a panel for each row tile: in f32 four bits take three operations a k and others five, and the tile
@@ -234,7 +240,11 @@ static void refuse_types(const rft__problem *p, candidate *c) {
 /* Rows from which on tile registers serve, 0 for other kernels. A batch-invariant plan has no choice in bf16, as the tiles' order
  * of summation is one of their own; sums in 8 bits are the same on all registers. */
 static int64_t least_rows(const rft__problem *p, const rft__cpu_kernel *k) {
-    return k->tiles == NULL ? 0 : k->x == RFT_I8 ? TILE8_LEAST_ROWS : p->batch_invariant ? 0 : TILE_LEAST_ROWS;
+    return k->tiles == NULL             ? 0
+           : k->form == RFT__FORM_BYTES ? TILE8_LEAST_STRIP_ROWS
+           : k->x == RFT_I8             ? TILE8_LEAST_ROWS
+           : p->batch_invariant         ? 0
+                                        : TILE_LEAST_ROWS;
 }
 
 static candidate judge(const rft__device *d, const rft__problem *p, const rft__cpu_kernel *k, int level, bool forced, int64_t m) {

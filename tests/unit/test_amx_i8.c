@@ -25,6 +25,7 @@ static const struct w_case {
     {RFT_I4, K, 128, false}, {RFT_U4, K, 64, true}, {RFT_U8, K, K, true}, {RFT_U8, K - 37, 32, true},
 };
 
+#define STRIPS "gemm_i8_bytes_f32_32x32_amx"
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static rft_ctx *open_level(const char *level, uint32_t threads) {
@@ -117,33 +118,47 @@ static float *product(rft_ctx *ctx, const rft_linear_desc *d, const operands_of 
     return args.y;
 }
 
+/* NULL: there is none, or what the plan takes. */
+static const char *in_place_row(rft_type w) {
+    return w == RFT_U8                                     ? "gemm_i8_q8z_f32_32x32_amx"
+           : w == RFT_I8 || w == (rft_type)(GGUF + Q8_0) ? "gemm_i8_q8_f32_32x32_amx"
+                                                           : NULL;
+}
+
 /* One row, and as few as memory allows, stay with the level below, whatever the flags; the error bound is the same. */
 static void test_choice(void **state) {
     (void)state;
     rft_ctx *ctx = open_level("amx", 1);
     for (size_t i = 0; i < COUNT(cases); i++) {
         rft_linear_desc d = describe(cases + i, 1, 512);
+        const char *in_place = in_place_row(d.w.elem);
         assert_false(is_amx(kernel_at(ctx, &d, 1)));
-        assert_false(is_amx(kernel_at(ctx, &d, 8)));
-        assert_true(is_amx(kernel_at(ctx, &d, 64)));
+        assert_false(is_amx(kernel_at(ctx, &d, 7)));
+        assert_int_equal(is_amx(kernel_at(ctx, &d, 8)), in_place != NULL);
+        assert_int_equal(is_amx(kernel_at(ctx, &d, 12)), in_place != NULL);
+        assert_string_equal(kernel_at(ctx, &d, 13), in_place != NULL ? in_place : STRIPS);
         d.flags = RFT_BATCH_INVARIANT;
         assert_false(is_amx(kernel_at(ctx, &d, 1)));
         assert_true(is_amx(kernel_at(ctx, &d, 512)));
         d.compute = RFT_COMPUTE_AUTO;
         assert_false(is_amx(kernel_at(ctx, &d, 512)));
     }
-    rft_linear_desc d = describe(cases + 1, 1, 512);
-    assert_string_equal(kernel_at(ctx, &d, 32), "gemm_i8_q8_f32_32x32_amx");
-    d = describe(cases, 1, 512);
-    assert_string_equal(kernel_at(ctx, &d, 64), "gemm_i8_bytes_f32_32x32_amx");
     rft_ctx_free(ctx);
 }
 
-/* NULL: there is none, or what the plan takes. */
-static const char *in_place_row(rft_type w) {
-    return w == RFT_U8                                     ? "gemm_i8_q8z_f32_32x32_amx"
-           : w == RFT_I8 || w == (rft_type)(GGUF + Q8_0) ? "gemm_i8_q8_f32_32x32_amx"
-                                                           : NULL;
+/* Panels in place serve every m where a row of W has one scale; more scales are unpacked once for many rows of X. */
+static void test_in_place(void **state) {
+    (void)state;
+    static const struct w_case a_row = {RFT_I8, K, K, false}, of_64 = {RFT_I8, K, 64, false};
+    rft_ctx *ctx = open_level("amx", 1);
+    rft_linear_desc d = describe(&a_row, 1, 4096);
+    for (int64_t m = 8; m <= 4096; m *= 2) {
+        assert_string_equal(kernel_at(ctx, &d, m), in_place_row(RFT_I8));
+    }
+    d = describe(&of_64, 1, 512);
+    assert_string_equal(kernel_at(ctx, &d, 32), in_place_row(RFT_I8));
+    assert_string_equal(kernel_at(ctx, &d, 512), STRIPS);
+    rft_ctx_free(ctx);
 }
 
 static void test_bits(void **state) {
@@ -154,7 +169,7 @@ static void test_bits(void **state) {
         const rft_linear_desc d = describe(cases + i, 1, MOST);
         operands_of o = make(cases + i);
         float *want = product(below, &d, &o, NULL, MOST);
-        const char *const rows_of[] = {NULL, "gemm_i8_bytes_f32_32x32_amx", in_place_row(d.w.elem)};
+        const char *const rows_of[] = {NULL, STRIPS, in_place_row(d.w.elem)};
         for (size_t n = 0; n < 3 * COUNT(rows); n++) {
             const int64_t m = rows[n / 3];
             const long before = rft__standin_here.products;
@@ -189,6 +204,7 @@ static void test_caller(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_caller),
     };
