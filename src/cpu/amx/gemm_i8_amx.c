@@ -19,6 +19,9 @@
  *   By the manuals, cycles of 32 rows x 32 columns: 4 products 64 a step, whatever k it has, loads of tiles 32; a sum stored 64,
  * scaled 128 (64 vectors of addition, conversion, multiplication, FMA on two ports; 160 of loads with those of a step). Sums
  * of 16 to 64 k so take 128, of 128 160, of 256 256; vpdpbusd takes 224, 352, 608, 1120 and 2144.
+ *   Measured on a shared Xeon, 2026-11-30, i8, 512 x 4096 x 14336: on 16 threads 7.4 TOP/s of 42 in a register loop, on one 1.07
+ * of 2.9. In cycles that make its step 64 one with loads takes 100 to 145 from L1 and 136 to 220 from L2, whether or not sums of
+ * 256 k are stored and scaled beside it. Tiles fetched to L1 two steps ahead cost 13 to 15 %.
  *   Proved on machines without it by the stand-in of tests/unit/amx_standin.h.
  */
 #include "cpu/amx/shape_amx.h"
