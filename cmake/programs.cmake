@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything above librooftile: librooftile_model, the tool and the examples. The programs link the shared
+# Everything above librooftile: librooftile_model, librooftile_cblas, the tool and the examples. The programs link the shared
 # libraries, as any other user's program does, so a call that is not exported fails the link.
 
 # The model library reads formats with the core's internals: it takes those objects from the static
@@ -19,6 +19,19 @@ if(model_sources)
     add_library(rooftile::model ALIAS rooftile_model_shared)
     add_library(rooftile::model_static ALIAS rooftile_model_static)
 endif()
+
+# The CBLAS functions: objects that know the public header alone. The library stays loaded, because its threads do.
+file(GLOB cblas_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cblas/*.c")
+add_library(rooftile_cblas_objects OBJECT ${cblas_sources})
+set_target_properties(rooftile_cblas_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(rooftile_cblas_objects PRIVATE "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(rooftile_cblas_objects PRIVATE rooftile_flags Threads::Threads)
+rft_add_library(rooftile_cblas "${PROJECT_SOURCE_DIR}/cmake/rooftile_cblas.map" $<TARGET_OBJECTS:rooftile_cblas_objects>)
+target_link_options(rooftile_cblas_shared PRIVATE -Wl,-z,nodelete)
+target_link_libraries(rooftile_cblas_shared PRIVATE rooftile_shared Threads::Threads)
+target_link_libraries(rooftile_cblas_static PRIVATE rooftile_static Threads::Threads)
+add_library(rooftile::cblas ALIAS rooftile_cblas_shared)
+add_library(rooftile::cblas_static ALIAS rooftile_cblas_static)
 
 function(rft_add_program target)
     add_executable(${target} ${ARGN})
@@ -43,4 +56,5 @@ if(RFT_EXAMPLES)
         set_target_properties(example_${name} PROPERTIES
             OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
     endforeach()
+    target_link_libraries(example_cblas_times PRIVATE rooftile_cblas_shared ${CMAKE_DL_LIBS})
 endif()

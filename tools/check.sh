@@ -70,11 +70,13 @@ stage_tools() {
 }
 stage_gcc() {
     build gcc -DCMAKE_C_COMPILER=$GCC -DCMAKE_CXX_COMPILER=$GXX -DCMAKE_BUILD_TYPE=Release -DRFT_WERROR=ON || return
-    local lib=$ROOT/gcc/librooftile model=$ROOT/gcc/librooftile_model
+    local lib=$ROOT/gcc/librooftile model=$ROOT/gcc/librooftile_model cblas=$ROOT/gcc/librooftile_cblas
     script tools/check_symbols.sh $lib.a $lib.so
     script tools/check_symbols.sh ${model}.a ${model}.so
+    script tools/check_symbols.sh ${cblas}.a ${cblas}.so
     script tools/check_isa_leak.sh $lib.a
     script tools/check_isa_leak.sh $model.a
+    script tools/check_isa_leak.sh $cblas.a
     run_tests gcc
 }
 stage_clang() {

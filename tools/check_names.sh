@@ -37,7 +37,7 @@ check_kernel_rows() {
 
 # Macros that stand for `static ...` would hide it from ctags.
 static_macros() {
-    grep -rhoE '^#[ ]*define [A-Z_]+ static( inline)?' src model 2>/dev/null |
+    grep -rhoE '^#[ ]*define [A-Z_]+ static( inline)?' src model cblas 2>/dev/null |
         sed -E 's/^#[ ]*define ([A-Z_]+) (static.*)$/-D\1=\2/' | sort -u
 }
 
@@ -45,7 +45,7 @@ static_macros() {
 definitions() {
     local macros folder folders=()
     mapfile -t macros < <(static_macros)
-    for folder in include src model cli examples tests; do
+    for folder in include src model cblas cli examples tests; do
         if [ -d "$folder" ]; then folders+=("$folder"); fi
     done
     find "${folders[@]}" -name '*.[ch]' | sort | ctags "${macros[@]}" -L - -f - --languages=C,C++ --langmap=C:.c.h \
@@ -56,7 +56,7 @@ check_definitions() {
     definitions | awk -F '|' -v max_function="$MAX_FUNCTION" -v max_kernel="$MAX_KERNEL" '
         function say(text) { printf "%s:%d: %s\n", $1, $2, text }
         { file = $1; begin = $2; end = $3; name = $4; scope = $5; kind = $6
-          library = file ~ /^(include|src|model)\//; header = file ~ /\.h$/ }
+          library = file ~ /^(include|src|model|cblas)\//; header = file ~ /\.h$/ }
         name ~ /^[A-Z0-9_]+$/ { next } # a macro call that looks like a definition
         kind != "function" {
             if (name ~ /_t$/ && name !~ /^__anon/) say("type " name " ends in _t, which belongs to libc")
@@ -65,7 +65,8 @@ check_definitions() {
         file ~ /_body\.h$/ { library = 0 } # text that a .c file instantiates: its functions are static there
         # The macro of a table pastes rft__decode_<format>; one that no header needs may be static.
         library && !header && scope == "file" && name ~ /^rft_/ && name !~ /^rft__decode_/ { say(name " is static here, so it needs no prefix") }
-        library && scope != "file" && name !~ /^rft_[a-z0-9_]+$/ { say(name " is visible to other files, so it begins with rft_ or rft__") }
+        library && scope != "file" && name !~ /^rft_[a-z0-9_]+$/ && !(name ~ /^cblas_[a-z]+/ && file ~ /^(include\/rooftile_cblas\.h$|cblas\/)/) {
+            say(name " is visible to other files, so it begins with rft_ or rft__") }
         library && header && scope == "file" && name !~ /^rft_[a-z0-9_]+$/ { say(name " is shared by a header, so it begins with rft_ or rft__") }
         end != "" && end - begin + 1 > (limit = file ~ /^src\/cpu\/[^\/]+\// ? max_kernel : max_function) {
             say(name " has " end - begin + 1 " lines, at most " limit " are allowed")

@@ -3,8 +3,9 @@
 #
 # What a library shows to the linker:
 #   tools/check_symbols.sh LIBRARY.a LIBRARY.so
-# The archive defines rft_ and rft__ symbols only; the shared library exports exactly what its public headers
-# declare with RFT_API (librooftile_model: rooftile_model.h; librooftile: all other headers).
+# The archive defines rft_ and rft__ symbols only, that of the CBLAS functions also cblas_; the shared library exports exactly
+# what its public headers declare with RFT_API (librooftile_model: rooftile_model.h; librooftile_cblas: rooftile_cblas.h;
+# librooftile: all other headers).
 
 set -euo pipefail
 
@@ -16,10 +17,14 @@ ARCHIVE=$1
 SHARED=$2
 INCLUDE=$(dirname "$0")/../include
 
+prefix='rft_'
+case $(basename "$SHARED") in librooftile_cblas.*) prefix='(rft__|cblas_)' ;; esac
+
 headers() {
     case $(basename "$SHARED") in
+    librooftile_cblas.*) echo "$INCLUDE/rooftile_cblas.h" ;;
     librooftile_model.*) echo "$INCLUDE/rooftile_model.h" ;;
-    *) find "$INCLUDE" -name '*.h' ! -name rooftile_model.h ;;
+    *) find "$INCLUDE" -name '*.h' ! -name rooftile_model.h ! -name rooftile_cblas.h ;;
     esac
 }
 
@@ -30,10 +35,10 @@ declared() {
         "${CC:-cc}" -E -DRFT_API=RFT_EXPORTED -I "$INCLUDE" "$header" | awk -v own="$header" '
             /^# [0-9]+ "/ { mine = index($0, "\"" own "\"") > 0; next }
             mine'
-    done | tr '\n' ' ' | grep -oE 'RFT_EXPORTED[^][;({=]*' | grep -oE 'rft_[a-z0-9_]+ *$' | tr -d ' ' | sort -u
+    done | tr '\n' ' ' | grep -oE 'RFT_EXPORTED[^][;({=]*' | grep -oE '(rft|cblas)_[a-z0-9_]+ *$' | tr -d ' ' | sort -u
 }
 
-foreign=$(nm -g --defined-only "$ARCHIVE" | awk 'NF == 3 && $3 !~ /^rft_/ { print $3 }' | sort -u)
+foreign=$(nm -g --defined-only "$ARCHIVE" | awk -v own="^$prefix" 'NF == 3 && $3 !~ own { print $3 }' | sort -u)
 exported=$(nm -D --defined-only "$SHARED" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u)
 expected=$(declared)
 
@@ -45,7 +50,7 @@ report() { # TEXT NAMES
         bad=1
     fi
 }
-report "$ARCHIVE defines global symbols without the prefix rft_" "$foreign"
+report "$ARCHIVE defines global symbols without the prefix $prefix" "$foreign"
 report "$SHARED does not export what its headers declare" "$(comm -13 <(echo "$exported") <(echo "$expected"))"
 report "$SHARED exports what no public header declares" "$(comm -23 <(echo "$exported") <(echo "$expected"))"
 [ "$bad" -eq 0 ] && echo "symbols: $(basename "$SHARED") exports the $(echo "$expected" | wc -w) functions of its headers"
