@@ -25,11 +25,12 @@ has_file() { # PREFIX NAMES...: one of them, as LIBDIR differs between systems
     for name; do [ -n "$(find "$where" -path "*/$name" | head -n 1)" ] || fail "$where lacks $name"; done
 }
 
-installed=(bin/rooftile include/rooftile.h include/rooftile_analysis.h include/rooftile_model.h
+installed=(bin/rooftile include/rooftile.h include/rooftile_analysis.h include/rooftile_model.h include/rooftile_cblas.h
     librooftile.a librooftile.so librooftile.so.0 librooftile_model.a librooftile_model.so librooftile_model.so.0
-    pkgconfig/rooftile.pc pkgconfig/rooftile_model.pc cmake/rooftile/rooftileConfig.cmake
+    librooftile_cblas.a librooftile_cblas.so librooftile_cblas.so.0
+    pkgconfig/rooftile.pc pkgconfig/rooftile_model.pc pkgconfig/rooftile_cblas.pc cmake/rooftile/rooftileConfig.cmake
     cmake/rooftile/rooftileConfigVersion.cmake cmake/rooftile/rooftileTargets.cmake
-    man1/rooftile.1 man3/rooftile.h.3 man3/rooftile_analysis.h.3 man7/rooftile-formats.7
+    man1/rooftile.1 man3/rooftile.h.3 man3/rooftile_analysis.h.3 man3/rooftile_cblas.h.3 man7/rooftile-formats.7
     bash-completion/completions/rooftile zsh/site-functions/_rooftile fish/vendor_completions.d/rooftile.fish)
 
 test_install() {
@@ -44,13 +45,15 @@ test_install() {
 }
 
 test_shared_libraries() {
-    local name lib
-    for name in rooftile rooftile_model; do
+    local name lib version
+    for name in rooftile rooftile_model rooftile_cblas; do
+        version=ROOFTILE_0.1
+        if [ "$name" = rooftile_cblas ]; then version=ROOFTILE_CBLAS_0.1; fi
         lib=$(find "$prefix" -name "lib$name.so")
         objdump -p "$lib" >"$work/log"
         grep -qE "SONAME +lib$name\.so\.0$" "$work/log" || fail "$lib: SONAME is not lib$name.so.0"
-        grep -qE 'ROOFTILE_0\.1$' "$work/log" || fail "$lib defines no symbol version ROOFTILE_0.1"
-        objdump -T "$lib" | awk '/ rft_/ && !/ROOFTILE_0\.1/ && !/\*UND\*/' >"$work/log"
+        grep -qE "${version//./\\.}\$" "$work/log" || fail "$lib defines no symbol version $version"
+        objdump -T "$lib" | awk -v version="$version" '/ (rft|cblas)_/ && !index($0, version) && !/\*UND\*/' >"$work/log"
         if [ -s "$work/log" ]; then fail "$lib exports symbols without a version"; fi
     done
 }
@@ -91,22 +94,23 @@ runs() { # PROGRAM WHAT
     LD_LIBRARY_PATH=$libdir quietly "$1" || fail "$2 does not run"
 }
 
-by_pkg_config() { # COMPILER FLAGS...: as C or C++, shared and static
-    local compiler=$1 kind static libs
-    shift
-    local sources=("$@" "$root/examples/installed/consumer.c" "$root/examples/installed/consumer_layer.c" -x none)
+by_pkg_config() { # PACKAGE FILES COMPILER FLAGS...: as C or C++, shared and static
+    local package=$1 compiler=$3 kind static libs sources
+    mapfile -t sources < <(printf "$root/examples/installed/%s\n" $2)
+    shift 3
+    sources=("$@" "${sources[@]}" -x none)
     for kind in shared static; do
         static=()
         if [ "$kind" = static ]; then static=(--static); fi
-        libs=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config "${static[@]}" --cflags --libs rooftile_model) ||
+        libs=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config "${static[@]}" --cflags --libs "$package") ||
             { fail "pkg-config ${static[*]}"; continue; }
         if [ "$kind" = static ]; then # the archives, where the linker would take the shared libraries beside them
-            libs=$(sed -E 's/-l(rooftile(_model)?)( |$)/-l:lib\1.a /g' <<<"$libs")
+            libs=$(sed -E 's/-l(rooftile(_model|_cblas)?)( |$)/-l:lib\1.a /g' <<<"$libs")
         fi
         # shellcheck disable=SC2086  # words of pkg-config
         quietly "$compiler" -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Werror "${sources[@]}" $libs -o "$work/consumer_$kind" ||
-            { fail "$compiler $kind, by pkg-config"; continue; }
-        runs "$work/consumer_$kind" "$compiler $kind, by pkg-config,"
+            { fail "$compiler $kind, $package by pkg-config"; continue; }
+        runs "$work/consumer_$kind" "$compiler $kind, $package by pkg-config,"
     done
     if ldd "$work/consumer_static" 2>/dev/null | grep -q librooftile; then fail "the static program loads librooftile.so"; fi
 }
@@ -118,6 +122,7 @@ by_cmake() { # LANGUAGE
         if quietly cmake -S "$root/examples/installed" -B "$dir" "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER_LANGUAGE=$1" \
             "-DCONSUMER_STATIC=$static" && quietly cmake --build "$dir"; then
             runs "$dir/consumer" "$1, static $static, by CMake,"
+            runs "$dir/consumer_cblas" "$1, static $static, rooftile::cblas by CMake,"
         else
             fail "$1, static $static, by CMake"
         fi
@@ -126,13 +131,16 @@ by_cmake() { # LANGUAGE
 
 test_consumers() {
     libdir=$(dirname "$(find "$prefix" -name librooftile.so)")
-    by_pkg_config "${CC:-cc}" -x c -std=c11
+    local files="consumer.c consumer_layer.c"
+    by_pkg_config rooftile_model "$files" "${CC:-cc}" -x c -std=c11
+    by_pkg_config rooftile_cblas consumer_cblas.c "${CC:-cc}" -x c -std=c11
     by_cmake C
     if [ -z "${CXX:-}" ]; then
         echo "skipped: nothing is built as C++, since there is no C++ compiler"
         return
     fi
-    by_pkg_config "$CXX" -x c++ -std=c++17
+    by_pkg_config rooftile_model "$files" "$CXX" -x c++ -std=c++17
+    by_pkg_config rooftile_cblas consumer_cblas.c "$CXX" -x c++ -std=c++17
     by_cmake CXX
 }
 
