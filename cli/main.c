@@ -21,6 +21,7 @@ static const command commands[] = {
     {"quantize", cmd_quantize, "a model file with its weights in a smaller type"},
     {"bench", cmd_bench, "time shapes against the roof and other libraries"},
     {"explain", cmd_explain, "which kernel runs a shape, and why"},
+    {"trace", cmd_trace, "what a recorded run spent its time on, and its bounds"},
     {"jit", cmd_jit, "compile a model's GPU kernels ahead of time"},
     {"check", cmd_check, "prove every kernel here against a reference"},
 };

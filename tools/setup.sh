@@ -64,6 +64,7 @@ objdump binutils
 LIST
     has_header hwloc.h || echo libhwloc-dev
     has_header jansson.h || echo libjansson-dev
+    has_header sqlite3.h || echo libsqlite3-dev
     { echo '#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
