@@ -22,6 +22,7 @@ static const command commands[] = {
     {"bench", cmd_bench, "time shapes against the roof and other libraries"},
     {"explain", cmd_explain, "which kernel runs a shape, and why"},
     {"trace", cmd_trace, "what a recorded run spent its time on, and its bounds"},
+    {"replay", cmd_replay, "the products of a recorded run as lines for bench, or run here"},
     {"jit", cmd_jit, "compile a model's GPU kernels ahead of time"},
     {"check", cmd_check, "prove every kernel here against a reference"},
 };
