@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_why.c - rooftile why: the six questions that decide the speed of one linear layer, answered on one screen.
+ */
+#include "why_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct why_command {
+    model_session s;
+    const char *layer;
+    bool measure;
+} why_command;
+
+static int unknown_layer(const why_command *c) {
+    char names[512] = "";
+    size_t at = 0;
+    for (int64_t i = 0; i < c->s.n && at < sizeof names; i++)
+        if (i == 0 || strcmp(c->s.rows[i].layer.name, c->s.rows[i - 1].layer.name) != 0)
+            at += (size_t)snprintf(names + at, sizeof names - at, " %s", c->s.rows[i].layer.name);
+    cli_message("'%s' is no layer of %s; it has%s", c->layer, c->s.file, names);
+    return CLI_USAGE;
+}
+
+/* A name may have several rows, where blocks differ in type or shape. */
+static int show_layers(why_command *c) {
+    int code = CLI_OK;
+    int64_t shown = 0;
+    for (int64_t i = 0; i < c->s.n && (code == CLI_OK || code == CLI_FAILED); i++) {
+        why_facts facts;
+        if (strcmp(c->s.rows[i].layer.name, c->layer) != 0)
+            continue;
+        int one = c->measure ? model_session_measure(&c->s, i) : CLI_OK;
+        code = one != CLI_OK ? one : code;
+        if (one != CLI_OK && one != CLI_FAILED)
+            break;
+        if (shown++ && !c->s.run.json)
+            putchar('\n');
+        why_collect(&c->s, &c->s.rows[i], &facts);
+        (c->s.run.json ? why_json : why_text)(&facts);
+    }
+    return shown || code != CLI_OK ? code : unknown_layer(c);
+}
+
+static const struct argp_child children[] = {{&model_session_argp, 0, NULL, 0}, {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    why_command *c = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &c->s; return 0;
+    case 'R': c->measure = true; return 0;
+    case ARGP_KEY_ARG:
+        if (c->layer)
+            argp_error(state, "'%s': one model and one layer at a time", arg);
+        *(c->s.file ? &c->layer : &c->s.file) = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!c->s.file)
+            argp_error(state, "no model file");
+        else if (!c->layer)
+            argp_error(state, "no layer: rooftile model %s lists them", c->s.file);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char doc[] =
+    "Says what decides the speed of one linear layer of a model: the phase; M, N and K; the layout; the types; what is "
+    "fused behind the product; and whether the product is the hot spot at all. Then its bound, with --run its time, and what to "
+    "do.\v"
+    "LAYER is a name of rooftile model's first column. MODEL and the flags are those of rooftile model.\n\n"
+    "Example: rooftile why model.gguf ffn_down --phase decode:1 --run";
+
+int cmd_why(int argc, char **argv) {
+    static const struct argp_option flags[] = {{"run", 'R', NULL, 0, "Measure it, on the model's own weights", 0}, {0}};
+    static const struct argp argp = {flags, parse, "MODEL LAYER", doc, children, NULL, NULL};
+    why_command c = {.s = model_session_make()};
+    argp_parse(&argp, argc, argv, 0, NULL, &c);
+    int code = model_session_open(&c.s);
+    if (code == CLI_OK)
+        code = show_layers(&c);
+    model_session_close(&c.s);
+    return code;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_session.h - a model file opened for one phase, each of its layers planned on one device. Called by why and regret, which
+ * measure some or all of them.
+ */
+#ifndef MODEL_SESSION_H
+#define MODEL_SESSION_H
+
+#include "bench_run.h"
+#include "model_layer.h"
+#include "model_table.h"
+
+typedef struct model_session {
+    run_options run; /* of all layers, but what the file says */
+    bool x_given;
+    const char *file, *phase_text;
+    int64_t context; /* tokens in the cache; -1: 1024 where the phase continues texts */
+    rft_phase phase;
+    rft_model *model;
+    rft_model_info info;
+    bench_job *job;
+    model_row *rows; /* all planned, in the order of execution */
+    int64_t n;
+    rft_part rest; /* of a step, all that its linear layers are not; zeroed where that is not known */
+} model_session;
+
+/* A session for the flags of a command line. */
+model_session model_session_make(void);
+/* The flags --phase and --context with those of options_argp, as a child of a command's argp; its input is the session. */
+extern const struct argp model_session_argp;
+
+/* Opens the file and the device, and plans all layers. An exit code; close it in any case. */
+int model_session_open(model_session *s);
+/* Proves and times a layer on its own weights, of a config.json on random ones. An exit code. */
+int model_session_measure(model_session *s, int64_t index);
+void model_session_close(model_session *s);
+
+#endif
