@@ -53,6 +53,7 @@ int cmd_jit(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_model(int argc, char **argv);
 int cmd_quantize(int argc, char **argv);
+int cmd_regret(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

@@ -24,6 +24,7 @@ static const command commands[] = {
     {"trace", cmd_trace, "what a recorded run spent its time on, and its bounds"},
     {"replay", cmd_replay, "the products of a recorded run as lines for bench, or run here"},
     {"why", cmd_why, "what decides the speed of one layer, and what to do"},
+    {"regret", cmd_regret, "what a library's default choice costs on a model"},
     {"jit", cmd_jit, "compile a model's GPU kernels ahead of time"},
     {"check", cmd_check, "prove every kernel here against a reference"},
 };

@@ -70,7 +70,7 @@ double peer_value(rft_type type, const void *p, int64_t i); /* element i of f32,
 /* Whether y agrees with `ours` as two correct products would: the relative root-mean-square difference. */
 double peer_difference(rft_type type, const void *ours, const void *theirs, int64_t count);
 
-extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_onednn_u8, peer_cublaslt, peer_ggml, peer_ggml_plain,
-    peer_read;
+extern const peer_kind peer_openblas, peer_blis, peer_mkl, peer_onednn, peer_onednn_u8, peer_onednn_plain, peer_cublaslt,
+    peer_cublaslt_first, peer_ggml, peer_ggml_plain, peer_read;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * peer_cublaslt.c - cuBLASLt: the fastest of its heuristic list for each product, found here with cold weights before the row
- * is timed, and its own epilogues where it has them. Its result is column-major, so Y[m][n] is its n x m matrix and W its A.
- * GELU is its tanh form; a residual is its C.
+ * is timed, or (cublaslt-first) the one that it puts first, and its own epilogues where it has them. Its result is column-major,
+ * so Y[m][n] is its n x m matrix and W its A. GELU is its tanh form; a residual is its C.
  */
 #include "foreign.h"
 #include "peers/cublaslt_api.h"
@@ -210,11 +210,14 @@ static int config_of(const lt_state *s, int attribute) {
     return value;
 }
 
+/* A program that does not time the list asks for one and runs it. */
+static int wanted(const peer *p) { return p->kind == &peer_cublaslt_first ? 1 : CANDIDATES; }
+
 static bool find_algorithm(peer *p, char why[CLI_WHY]) {
     lt_state *s = p->state;
     lt_candidate list[CANDIDATES];
     int n = 0;
-    if (s->f.MatmulAlgoGetHeuristic(s->handle, s->desc, s->a, s->b, s->c, s->c, s->preference, CANDIDATES, list, &n) || n == 0) {
+    if (s->f.MatmulAlgoGetHeuristic(s->handle, s->desc, s->a, s->b, s->c, s->c, s->preference, wanted(p), list, &n) || n == 0) {
         snprintf(why, CLI_WHY, "its list for this product is empty");
         return false;
     }
@@ -263,3 +266,5 @@ static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12", "l
 
 const peer_kind peer_cublaslt = {"cublaslt",       true,         files,           NULL,          open_cublaslt,
                                  prepare_cublaslt, run_cublaslt, finish_cublaslt, close_cublaslt};
+const peer_kind peer_cublaslt_first = {"cublaslt-first", true,         files,           NULL,          open_cublaslt,
+                                       prepare_cublaslt, run_cublaslt, finish_cublaslt, close_cublaslt};

@@ -147,10 +147,12 @@ static bool describe_packed(dnn_state *s) {
     return false;
 }
 
-/* W in the format that the primitive asks for, or as stored where it has none for such a W or cannot reorder to it. */
+/* W in the format that the primitive asks for, or as stored where it has none for such a W or cannot reorder to it, or where
+ * that is asked for. */
 static bool make_primitive(peer *p, dnn_state *s) {
     const char *implementation = "";
-    if (!(describe_packed(s) || describe_matmul(s, s->raw_md)) || s->f.primitive_create(&s->primitive, s->pd))
+    const bool packs = p->kind != &peer_onednn_plain;
+    if (!((packs && describe_packed(s)) || describe_matmul(s, s->raw_md)) || s->f.primitive_create(&s->primitive, s->pd))
         return false;
     s->f.primitive_desc_query(s->pd, DNN_QUERY_IMPL_INFO, 0, &implementation);
     const dnn_version *v = s->f.version();
@@ -314,3 +316,5 @@ const peer_kind peer_onednn = {"onednn",       false,      files,         NULL, 
                                prepare_onednn, run_onednn, finish_onednn, close_onednn};
 const peer_kind peer_onednn_u8 = {"onednn-u8",    false,      files,         NULL,        open_onednn,
                                   prepare_onednn, run_onednn, finish_onednn, close_onednn};
+const peer_kind peer_onednn_plain = {"onednn-plain", false,      files,         NULL,        open_onednn,
+                                     prepare_onednn, run_onednn, finish_onednn, close_onednn};

@@ -14,9 +14,9 @@
 
 #define MOST_PEERS 8
 
-static const peer_kind *const kinds[] = {&peer_openblas, &peer_blis,     &peer_mkl,  &peer_onednn,
-                                        &peer_onednn_u8, &peer_cublaslt, &peer_ggml, &peer_ggml_plain,
-                                        &peer_read};
+static const peer_kind *const kinds[] = {&peer_openblas,  &peer_blis,         &peer_mkl,      &peer_onednn,
+                                        &peer_onednn_u8, &peer_onednn_plain, &peer_cublaslt, &peer_cublaslt_first,
+                                        &peer_ggml,      &peer_ggml_plain,   &peer_read};
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
