@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# rooftile trace, replay, why and regret as their users meet them, over the recorded runs of tests/data and damaged ones.
+# Called by ctest with the path of the tool.
+
+set -u
+tool=$1
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+data=$root/tests/data
+cpu=$root/bench/results/zen4-2t/machine-cpu.json
+gpu=$root/bench/results/h200/machine-cuda.json
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export RFT_CACHE_DIR=$work/cache
+unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE OPENBLAS_CORETYPE
+failures=0
+quick=(--time 0.01 --rounds 2)
+
+fail() {
+    echo "FAIL: $1" >&2
+    sed 's/^/    /' "$work/out" "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+run() { # CODE ARGS...
+    local want=$1 got
+    shift
+    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
+}
+
+says() { if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi; }
+complains() { if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi; }
+is_json() { if ! python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <"$work/out" 2>/dev/null; then fail "no JSON"; fi; }
+
+test_usage() {
+    local command
+    for command in trace replay why regret; do
+        run 2 "$command"
+        run 0 "$command" --help
+        says "Usage: rooftile $command"
+        if [ "$(awk '{ n = length($0) > n ? length($0) : n } END { print n }' "$work/out")" -gt 80 ]; then fail "$command --help is wider than 80"; fi
+    done
+    run 2 trace a b
+    complains "'b': one file at a time"
+    run 2 trace a --top x
+    complains "--top: 'x'"
+    run 2 trace a --threads 0
+    run 4 trace "$work/none"
+    complains 'cannot read'
+    run 4 trace "$work"
+    complains 'no plain file'
+    run 2 replay "$data/trace_own.log" -n 5
+    complains 'come from the recorded run'
+    run 2 why "$root/bench/models/gpt2.json"
+    complains 'no layer'
+    run 2 regret "$root/bench/models/gpt2.json" --vs mkl
+    complains 'one of onednn and cublaslt'
+}
+
+test_torch() {
+    run 0 trace "$data/trace_torch_cpu.json" --machine "$cpu"
+    says '^bounds of .*2 threads'
+    says '^GEMM +136\.[0-9] +49\.'
+    says '^decode +1 +192 +64 +1 +f32·f32→f32 +nt +none +1 '
+    says '^backward +64 +160 +48 .* - +none '
+    says '^attention +decode +1 '
+    says 'at their bounds the run would be [0-9.]+ % shorter'
+    run 0 trace "$data/trace_torch_gpu.json" --machine "$gpu"
+    says 'recorded on NVIDIA H200'
+    says '^bounds of NVIDIA H200, 132 multiprocessors'
+    says '^prefill +512 +14336 +4096 +1 +bf16·bf16→bf16 +nt +bias@bf16 +1 +100\.0 .*compute +1\.[0-9]'
+    says '^collective +- +1 +50\.00'
+    run 0 trace "$data/trace_torch_gpu.json" --machine "$cpu"
+    complains 'the run was on a GPU and this machine is none'
+    run 0 trace "$data/trace_torch_gpu.json" --machine "$gpu" --json
+    is_json
+    says '"group":"GEMM","name":"aten::linear".*"m":512,"n":14336,"k":4096.*"gap":1\.'
+    run 4 trace "$data/trace_torch_gpu.json" --machine "$work/none.json"
+    run 0 trace "$data/trace_torch_cpu.json"
+    complains 'no profile of a CPU here'
+    run 0 trace "$data/trace_torch_cpu.json" --top 1
+    says '5 more rows; --top 0 shows all'
+}
+
+test_logs() {
+    run 0 trace "$data/trace_onednn.log" --machine "$cpu"
+    says '2 threads'
+    says '^decode\? +16 +512 +256 +1 +f32·f32→f32 +nt packed +bias:silu +1 '
+    run 0 trace "$data/trace_own.log" --machine "$cpu" --json
+    is_json
+    says '"w":"i4:g32:zero"'
+    RFT_VERBOSE=exec RFT_LOG_FILE=$work/log timeout 120 "$tool" bench -n 48 -k 64 -m 1,5 --epi bias:gelu --threads 1 "${quick[@]}" \
+        >/dev/null 2>&1
+    run 0 trace "$work/log" --machine "$cpu"
+    says '^decode\? +5 +48 +64 +1 +f32·f32→f32 +nt +bias:gelu '
+    run 0 replay "$work/log"
+    says '^rooftile bench -n 48 -k 64 --x f32 --w f32 --y f32 --epi bias:gelu -m 1,5  # m=1: [0-9]+ calls'
+}
+
+test_nsight() {
+    if ! python3 -c 'import sqlite3' 2>/dev/null; then return; fi
+    local kind
+    python3 "$here/make_nsight.py" "$work/nsight.sqlite"
+    timeout 20 "$tool" trace "$work/nsight.sqlite" --machine "$gpu" >"$work/out" 2>"$work/err"
+    if grep -q 'was built without it' "$work/err"; then return; fi
+    run 0 trace "$work/nsight.sqlite" --machine "$gpu" --x bf16
+    says 'Nsight Systems export · recorded on NVIDIA H200'
+    says '^decode +1 +4096 +4096 +1 +- +- +bias +4 +9\.000 .* memory +1\.[0-9]+ +aten::addmm'
+    says '^decode +8 +512 +4096 +1 '
+    says '^attention +decode +4 +3\.000'
+    says '^norm +- +4 +2\.000'
+    says '^collective +- +4 +12\.00'
+    says '^other +- +1 +5\.000 .*memcpy'
+    says '^other +- +1 +7\.000 .*CUDA graph'
+    says '^1 events or lines are not as the format has them' # a table of another version
+    run 1 replay "$work/nsight.sqlite"
+    complains '5 calls .* left out: the trace does not tell its types; --x TYPE'
+    run 0 replay "$work/nsight.sqlite" --x bf16
+    says '^rooftile bench -n 4096 -k 4096 --x bf16 --w bf16 --y bf16 --epi bias -m 1  # m=1: 4 calls, 36\.00 us'
+    for kind in view columns empty; do
+        python3 "$here/make_nsight.py" "$work/$kind.sqlite" "$kind"
+        run 4 trace "$work/$kind.sqlite"
+    done
+    run 4 trace "$work/empty.sqlite"
+    complains 'no kernel in it'
+    run 4 trace "$work/view.sqlite"
+    complains 'without the table CUPTI_ACTIVITY_KIND_KERNEL'
+    head -c 5000 "$work/nsight.sqlite" >"$work/cut.sqlite"
+    run 4 trace "$work/cut.sqlite"
+}
+
+# Whatever the bytes, the answer is an exit code and a sentence.
+test_hostile() {
+    local file cut size
+    for file in "$data"/trace_*; do
+        size=$(wc -c <"$file")
+        for cut in 1 100 $((size / 2)) $((size - 3)); do
+            head -c "$cut" "$file" >"$work/cut"
+            timeout 20 "$tool" trace "$work/cut" >"$work/out" 2>"$work/err"
+            if [ $? -gt 4 ]; then fail "trace of $cut bytes of $file"; fi
+        done
+    done
+    head -c 20000 /dev/urandom >"$work/noise"
+    run 4 trace "$work/noise"
+    : >"$work/empty"
+    run 4 trace "$work/empty"
+    # shellcheck disable=SC2016  # what a shell would run is the point
+    printf 'onednn_verbose,v1,primitive,exec,cpu,matmul,$(touch %s/bad);`x`,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 dst:f32::blocked:ab::f0,attr-post-ops:$(touch %s/bad),,4x8:8x16,1\n' \
+        "$work" "$work" >"$work/shell"
+    run 1 replay "$work/shell"
+    complains 'left out'
+    if grep -q 'touch' "$work/out"; then fail "a line for the shell has a file's own words"; fi
+}
+
+test_replay() {
+    local line
+    run 0 replay "$data/trace_onednn.log" --run --threads 1 "${quick[@]}"
+    says '^ *48 +192 +64 +--x bf16 --w bf16 --y bf16 +1 '
+    says '^recorded .* us, here .* us: '
+    run 0 replay "$data/trace_onednn.log" --run --threads 1 --top 1 --json "${quick[@]}"
+    is_json
+    says '"recorded_us":'
+    run 0 replay "$data/trace_own.log"
+    says '^rooftile bench -n 256 -k 256 --x i8:g128 --w i8 --y i8 --epi scale.* --compute i8 -m 4 '
+    line=$(sed -n "s|^rooftile|'$tool'|; s|  #.*| --time 0.01 --rounds 2|; 1p" "$work/out")
+    if ! sh -c "$line" >"$work/out" 2>"$work/err"; then fail "its first line does not run: $line"; fi
+    says 'GFLOP/s'
+}
+
+test_why() {
+    local model=$root/bench/models/gpt2.json
+    run 0 why "$model" ffn_up --phase prefill:1x16 --profile "$cpu"
+    says '^phase +prefill:1x16: .* 16 rows of X meet each W'
+    says '^M, N, K +16 x 3072 x 768, 12 times'
+    says '^layout +W stored \[in, out\]'
+    says '^type +X f32, W f32'
+    says '^fused +bias,gelu_tanh, within'
+    says '^hot spot +[0-9.]+ % of the linear layers. bound time, place [0-9] of 5'
+    says '^to do '
+    run 0 why "$model" attn_output --run --threads 1 "${quick[@]}"
+    says '^measured +[0-9.]+ us'
+    run 0 why "$model" ffn_down --json --profile "$cpu"
+    is_json
+    says '"layer":"ffn_down".*"turn_m":[0-9]+.*"to_do":\['
+    run 2 why "$model" ffn_side
+    complains "'ffn_side' is no layer of .*; it has attn_qkv attn_output ffn_up ffn_down lm_head"
+    run 2 why "$model" ffn_up --phase sleep
+    complains '--phase'
+    run 2 why "$model" ffn_up --epi bias
+    run 4 why "$work/none.json" ffn_up
+    run 0 why "$model" ffn_up
+    says 'not known without a profile of the machine'
+}
+
+test_regret() {
+    run 3 regret "$root/bench/models/gpt2.json" --vs "onednn=$work/none.so"
+    complains 'without the library there is nothing to compare with'
+    run 2 regret "$root/bench/models/gpt2.json" --vs onednn,openblas
+    run 4 regret "$work/none.json"
+    if timeout 120 "$tool" regret "$root/bench/models/gpt2.json" --x f32 --vs onednn --threads 1 "${quick[@]}" \
+        >"$work/out" 2>"$work/err"; then
+        says '^attn_qkv +12 +1 +2304 +768 '
+        says '^a pass through 5 of 5 layers: default '
+    fi
+}
+
+for part in usage torch logs nsight hostile replay why regret; do
+    "test_$part"
+done
+if [ "$failures" != 0 ]; then
+    echo "$failures failed"
+    exit 1
+fi
+echo "all passed"
