@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_model.c - rooftile model: a model file as the products of one phase of inference, what bounds each, and with --run
- * what each reaches on the file's own weights.
+ * cmd_model.c - rooftile model: a model file as the products of one phase of inference or of a step of training, what bounds
+ * each, and with --run what each reaches on the file's own weights.
  */
 #include "bench_run.h"
 #include "model_layer.h"
@@ -50,43 +50,65 @@ static int measure_layer(model_command *c, const rft_layer *layer, model_row *ro
     return code;
 }
 
-/* Rows keep the texts of their own options: those live in the report. */
-static int add_layer(model_command *c, int64_t index) {
-    model_row *row = &c->report.rows[index];
+static void name_row(model_row *row) {
+    static const char *const pass[] = {
+        [RFT_PASS_FORWARD] = "forward", [RFT_PASS_DGRAD] = "dgrad", [RFT_PASS_WGRAD] = "wgrad"};
+    const rft_layer *layer = &row->layer;
+    const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
+    const char *run = rft_type_name(row->options.w);
+    bool back = layer->pass != RFT_PASS_FORWARD;
+    row->pass = pass[layer->pass];
+    snprintf(row->name, sizeof row->name, "%s%s%s", layer->name, back ? " " : "", back ? row->pass : "");
+    if (layer->pass == RFT_PASS_WGRAD)
+        snprintf(row->type, sizeof row->type, "%s", run);
+    else
+        snprintf(row->type, sizeof row->type, row->decoded ? "%s→%s" : "%s", stored, run);
+}
+
+static int get_layer(model_command *c, int64_t index, rft_pass pass, model_row *row) {
     rft_error err = {0};
     row->layer = rft_layer_init();
-    if (rft_model_get_layer(c->model, index, &c->phase, &row->layer, &err) != RFT_OK)
+    if (rft_model_get_pass(c->model, index, &c->phase, pass, &row->layer, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     row->shard = rft_shard_init();
     if (c->report.ranks > 0 &&
         rft_model_get_shard(c->model, index, &c->phase, c->report.ranks, &row->shard, &err) != RFT_OK)
         return cli_failed(&err, "--tp");
+    return CLI_OK;
+}
+
+/* Rows keep the texts of their own options: those live in the report. */
+static int add_layer(model_command *c, int64_t index, rft_pass pass, model_row *row) {
+    rft_error err = {0};
+    int code = get_layer(c, index, pass, row);
+    if (code != CLI_OK)
+        return code;
     const rft_layer *layer = &row->layer;
     row->options = model_layer_options(&c->run, c->x_given, c->model, layer, &row->decoded);
-    const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
-    snprintf(row->type, sizeof row->type, row->decoded ? "%s→%s" : "%s", stored, rft_type_name(row->options.w));
+    name_row(row);
     c->job->o = &row->options;
     c->job->w_name = row->type;
     rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
     rft_work work = {.struct_size = sizeof work};
-    if (rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK ||
+    if ((!row->options.dynamic && rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK) ||
         rft_work_of(&desc, layer->m, &work, &err) != RFT_OK)
-        return cli_failed(&err, layer->name);
+        return cli_failed(&err, row->name);
     row->run_bytes = work.w_bytes;
     row->bytes = work.bytes;
     row->y_bytes = work.y_bytes;
-    int code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
+    code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure)
         code = measure_layer(c, layer, row);
     return code;
 }
 
 static int add_layers(model_command *c) {
-    int64_t n = rft_model_layer_count(c->model);
+    int64_t passes = c->phase.kind == RFT_PHASE_TRAIN ? RFT_PASS_WGRAD : RFT_PASS_FORWARD;
+    int64_t n = passes * rft_model_layer_count(c->model);
     int code = CLI_OK;
     c->report.rows = cli_alloc((size_t)n, sizeof *c->report.rows);
     for (int64_t i = 0; i < n && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = add_layer(c, i);
+        int one = add_layer(c, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &c->report.rows[i]);
         code = one != CLI_OK ? one : code;
         c->report.n = i + 1;
     }
@@ -123,12 +145,25 @@ static int add_parts(model_command *c) {
     return CLI_OK;
 }
 
-static int open_model(model_command *c) {
+/* W changes at each step of training, so it is never packed. */
+static int read_phase(model_command *c) {
     rft_error err = {0};
     if (rft_phase_parse(c->phase_text, &c->phase, &err) != RFT_OK) {
         cli_message("--phase: %s", err.message);
         return CLI_USAGE;
     }
+    bool train = c->phase.kind == RFT_PHASE_TRAIN;
+    const char *flag = c->run.view ? "--view" : cli_8bit(c->run.x) ? "--x in 8 bits" : c->report.ranks > 0 ? "--tp" : NULL;
+    if (train && flag) {
+        cli_message("--phase %s: not with %s", c->phase_text, flag);
+        return CLI_USAGE;
+    }
+    c->run.dynamic = c->run.dynamic || train;
+    return CLI_OK;
+}
+
+static int open_model(model_command *c) {
+    rft_error err = {0};
     if (rft_model_open(c->file, &c->model, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     c->report.info = rft_model_info_init();
@@ -144,14 +179,14 @@ static int run_model(model_command *c) {
     c->report.phase = c->phase_text;
     c->report.measured = c->measure;
     c->report.device = c->run.device;
-    int code = open_model(c);
-    if (code != CLI_OK)
-        return code;
-    code = add_parts(c);
-    if (code != CLI_OK)
-        return code;
+    int code = read_phase(c);
+    if (code == CLI_OK)
+        code = open_model(c);
+    if (code == CLI_OK)
+        code = add_parts(c);
     c->job->phase = c->phase_text;
-    code = bench_open(c->job, &c->run);
+    if (code == CLI_OK)
+        code = bench_open(c->job, &c->run);
     if (code != CLI_OK)
         return code;
     c->report.threads = c->job->context_threads;
@@ -224,11 +259,13 @@ static const char doc[] =
     "bits where their codes are whole numbers; a GPU decodes them to bf16 when they are loaded, shown as q4_1→bf16. A "
     "config.json has no weights, so --run takes random ones. X is of the type that W is run in, f32 beside low-bit W, unless --x "
     "is given. Flags that choose shapes do not apply.\n\n"
+    "Phase train lists three products a layer, forward, dgrad and wgrad, none of which packs W.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 int cmd_model(int argc, char **argv) {
     static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0,
-                                                "decode:B (default decode:1), prefill:BxT, verify:BxK or offline:BxT", 0},
+                                                "decode:B (default decode:1), prefill:BxT, verify:BxK, offline:BxT, train:BxT",
+                                                0},
                                                {"context", 'C', "N", 0,
                                                 "Tokens of a sequence in the cache before (1024 in decode, verify)", 0},
                                                {"tp", 'T', "N", 0, "Show each layer cut over N ranks too", 0},

@@ -11,7 +11,8 @@ static bool maps_data(const rft_model *model, int64_t index) {
     return rft_model_get_tensor(model, index, &tensor, NULL) == RFT_OK && tensor.data;
 }
 
-/* Whether W runs as it is stored: floats, and on the CPU what it packs in low-bit form; others are decoded to bf16. */
+/* Whether W runs as it is stored: floats, and on the CPU what it packs in low-bit form; others are decoded to bf16, as is all in
+ * low-bit form that is not packed. */
 static bool runs_as_stored(const run_options *base, const rft_model *model, const rft_layer *layer, rft_weight_desc *w) {
     rft_linear_desc d = rft_linear_desc_init();
     rft_work work = {.struct_size = sizeof work};
@@ -29,8 +30,8 @@ static bool runs_as_stored(const run_options *base, const rft_model *model, cons
     d.w.batch = 1;
     d.w.order = layer->order;
     *w = d.w;
-    bool on_cpu = strncmp(base->device, "cpu", 3) == 0;
-    return (on_cpu || !cli_low_bit(w->elem)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
+    bool packs = strncmp(base->device, "cpu", 3) == 0 && !base->dynamic;
+    return (packs || !cli_low_bit(w->elem)) && rft_work_of(&d, 1, &work, NULL) == RFT_OK;
 }
 
 static void make_epilogue(const rft_layer *layer, epilogue *e) {
@@ -41,6 +42,14 @@ static void make_epilogue(const rft_layer *layer, epilogue *e) {
         e->op[i] = (rft_epi_op){.kind = kind, .operand = i, .type = operand ? RFT_F32 : (rft_type)0, .beta = 1};
     }
     epilogue_text(e);
+}
+
+/* Both operands of a weight's gradient are activations of the type of X, and it sums up in f32. */
+static void take_activations(run_options *o) {
+    o->w = o->x;
+    o->y = RFT_F32;
+    o->x_order = RFT_MN_CONTIGUOUS;
+    o->layout[0] = 't';
 }
 
 run_options model_layer_options(const run_options *base, bool x_given, const rft_model *model, const rft_layer *layer,
@@ -57,6 +66,8 @@ run_options model_layer_options(const run_options *base, bool x_given, const rft
     if (o.compute == RFT_COMPUTE_I8 && !cli_low_bit(o.w))
         o.compute = RFT_COMPUTE_AUTO;
     make_epilogue(layer, &o.epi);
+    if (layer->pass == RFT_PASS_WGRAD)
+        take_activations(&o);
     return o;
 }
 

@@ -8,8 +8,8 @@
 #include "options.h"
 #include "rooftile_model.h"
 
-/* The options of a layer's product: its types and epilogue, the rest of `base`. x_given: base says the type of X. *decoded: W
- * does not run as it is stored. */
+/* The options of a layer's product in its pass: its types, orders and epilogue, the rest of `base`. x_given: base says the
+ * type of X. *decoded: W does not run as it is stored. */
 run_options model_layer_options(const run_options *base, bool x_given, const rft_model *model, const rft_layer *layer,
                                 bool *decoded);
 

@@ -110,6 +110,10 @@ static int open_model(model_session *s) {
         cli_message("--phase: %s", err.message);
         return CLI_USAGE;
     }
+    if (s->phase.kind == RFT_PHASE_TRAIN) {
+        cli_message("--phase %s: `rooftile model` lists the products of a step of training", s->phase_text);
+        return CLI_USAGE;
+    }
     s->info = rft_model_info_init();
     if (rft_model_open(s->file, &s->model, &err) != RFT_OK || rft_model_get_info(s->model, &s->info, &err) != RFT_OK)
         return cli_failed(&err, s->file);

@@ -22,9 +22,9 @@ static totals sum_up(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
         double count = (double)row->layer.count, runs = row->layer.runs;
-        t.run_bytes += count * row->run_bytes;
+        t.run_bytes += row->layer.pass == RFT_PASS_FORWARD ? count * row->run_bytes : 0;
         t.packed += count * (double)row->packed;
-        t.weights += count * (double)row->layer.n * (double)row->layer.k;
+        t.weights += row->packed > 0 ? count * (double)row->layer.n * (double)row->layer.k : 0;
         t.bound_us += runs * row->bench.bound_us;
         t.us += runs * row->bench.us;
         t.bounded = t.bounded && row->bench.bound_us > 0;
@@ -90,6 +90,8 @@ static void text_head(const model_report *r) {
         printf("%s\n\n", r->device);
 }
 
+static bool training(const model_report *r) { return r->n > 1 && r->rows[1].layer.pass != RFT_PASS_FORWARD; }
+
 static void text_layers(const model_report *r) {
     enum { N = 11 };
     column columns[N] = {{"layer", 0, true},      {"count", 0, false},     {"M", 0, false},       {"N", 0, false},
@@ -99,7 +101,7 @@ static void text_layers(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
         cell *c = cells + i * N;
-        snprintf(c[0], CELL, "%s", row->layer.name);
+        snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
         snprintf(c[1], CELL, row->layer.experts ? "%.4g of %lld" : "%.0f", row->layer.runs, (long long)row->layer.count);
         snprintf(c[2], CELL, "%lld", (long long)row->layer.m);
         snprintf(c[3], CELL, "%lld", (long long)row->layer.n);
@@ -136,7 +138,7 @@ static void text_runs(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
         cell *c = cells + i * n;
-        snprintf(c[0], CELL, "%s", row->layer.name);
+        snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
         if (r->measured)
             measured_cells(c + 1, &row->bench);
         snprintf(c[n - 1], CELL, "%s", row->bench.kernel);
@@ -151,7 +153,7 @@ static void text_peers(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++)
         for (int j = 0; j < r->rows[i].bench.n_peer; j++) {
             const row_peer *p = &r->rows[i].bench.peer[j];
-            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].layer.name, p->name,
+            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].name, p->name,
                    p->version, p->us, p->ratio);
         }
 }
@@ -220,6 +222,9 @@ static void text_parts(const model_report *r) {
     free(cells);
     printf("%scontext %lld; activations and cache beside the linear layers in 16 bits%s\n", text_dim(), (long long)r->context,
            text_plain());
+    if (training(r))
+        printf("%sdgrad: dX = dY W. wgrad: dW += dY^T X in f32. Derivatives of activations, bias gradients and the optimiser are "
+               "not shown.%s\n", text_dim(), text_plain());
 }
 
 static void text_shards(const model_report *r) {
@@ -255,7 +260,7 @@ static void text_notes(const model_report *r) {
     for (int64_t i = 0; i < r->n; i++) {
         const rft_layer *layer = &r->rows[i].layer;
         const char *stored = layer->order == RFT_MN_CONTIGUOUS ? "stored [in, out]" : "";
-        if (layer->parts[0] || stored[0])
+        if (layer->pass == RFT_PASS_FORWARD && (layer->parts[0] || stored[0]))
             printf("%s%s: %s%s%s%s%s\n", text_dim(), layer->name, layer->parts[0] ? "joins " : "", layer->parts,
                    layer->parts[0] && stored[0] ? ", " : "", stored, text_plain());
     }
@@ -276,6 +281,14 @@ void model_text(const model_report *r) {
     if (r->ranks > 0)
         text_shards(r);
     text_notes(r);
+}
+
+static void add_layer(json_t *object, const model_row *row) {
+    const rft_layer *layer = &row->layer;
+    const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
+    json_extend(object, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "layer", layer->name, "pass", row->pass, "count",
+                                  (json_int_t)layer->count, "stored", stored, "weight_bytes", (json_int_t)layer->weight_bytes,
+                                  "packed_bytes", (json_int_t)row->packed));
 }
 
 static void add_routing(json_t *object, const rft_layer *layer) {
@@ -307,12 +320,7 @@ void model_json(const model_report *r) {
     rft_part step = step_total(r), linear = linear_part(r);
     for (int64_t i = 0; i < r->n; i++) {
         json_t *object = json_of_row(&r->rows[i].bench);
-        json_t *layer =
-            json_pack("{s:s, s:I, s:s, s:I, s:I}", "layer", r->rows[i].layer.name, "count", (json_int_t)r->rows[i].layer.count,
-                      "stored", r->rows[i].layer.scheme[0] ? r->rows[i].layer.scheme : rft_type_name(r->rows[i].layer.type),
-                      "weight_bytes", (json_int_t)r->rows[i].layer.weight_bytes, "packed_bytes",
-                      (json_int_t)r->rows[i].packed);
-        json_extend(object, layer);
+        add_layer(object, &r->rows[i]);
         add_routing(object, &r->rows[i].layer);
         if (r->ranks > 0)
             add_shard(object, &r->rows[i].shard);

@@ -11,12 +11,14 @@
 
 typedef struct model_row {
     rft_layer layer;
+    const char *pass;    /* "forward", "dgrad", "wgrad" */
+    char name[160];      /* as shown: "attn_q", "attn_q dgrad" */
     run_options options; /* of its run */
     bool decoded;        /* when it is loaded, as the device does not take the stored form */
     double run_bytes;    /* of W as run, each part once */
     double bytes, y_bytes; /* with X, Y and what the epilogue reads; of Y */
     char type[48];       /* stored, and as run where that differs: "q4_1→bf16" */
-    size_t packed;       /* bytes of W in memory */
+    size_t packed;       /* bytes of W in memory; 0: it is given at each run */
     rft_shard shard;     /* where `ranks` > 0 */
     bench_row bench;     /* us is 0 where it was not run */
 } model_row;

@@ -41,8 +41,16 @@ typedef enum rft_phase_kind {
     RFT_PHASE_DECODE = 1, /* one new token for each of `batch` sequences */
     RFT_PHASE_PREFILL = 2, /* `tokens` new tokens for each of `batch` sequences; logits for the last one of each */
     RFT_PHASE_VERIFY = 3, /* as prefill, with logits for every token: speculated tokens behind a context */
-    RFT_PHASE_OFFLINE = 4 /* all tokens of whole texts in one pass, logits for every one: scoring; nothing is kept */
+    RFT_PHASE_OFFLINE = 4, /* all tokens of whole texts in one pass, logits for every one: scoring; nothing is kept */
+    RFT_PHASE_TRAIN = 5    /* a step of training on whole texts: forward as offline, and both gradients of each layer */
 } rft_phase_kind;
+
+/* The products of one layer in a step of training, whose forward rows are T = batch * tokens. */
+typedef enum rft_pass {
+    RFT_PASS_FORWARD = 1, /* Y[T][N] = X W^T: all that other phases have */
+    RFT_PASS_DGRAD = 2,   /* dX[T][K] = dY W: n and k change places, and the stored W is read in its other order */
+    RFT_PASS_WGRAD = 3    /* dW += dY^T X, f32, as W is stored: k is T, both operands are activations, none K-contiguous */
+} rft_pass;
 
 typedef struct rft_phase {
     rft_phase_kind kind;
@@ -103,6 +111,8 @@ typedef struct rft_layer {
     double flops;           /* of all of them together */
     int32_t unknown;        /* 1: of an unknown architecture, so its role is not known: it may be no linear layer. `name` is that
                              * of its tensor, each number between dots as `*`; m is B*T, the order taken for [out, in] */
+    rft_pass pass;          /* m, n, k and orders are those of this pass' product; in wgrad tensor is -1 and weight_bytes 0 */
+    rft_order x_order;      /* of its X: RFT_MN_CONTIGUOUS in wgrad */
 } rft_layer;
 
 /* Where the parts of a weight go: rft_weight_src that can be written, each NULL where the description lacks it. */
@@ -115,7 +125,9 @@ typedef struct rft_weight_parts {
 
 /* What a step does beside its linear layers, of all blocks together: the least traffic of a pass that reads and writes each value
  * once, with activations, norms and cache in 16 bits. `context` positions of each sequence lie in the cache before; every
- * token sees all before it and itself (an encoder's: all of its text), as windows of attention are not known. */
+ * token sees all before it and itself (an encoder's: all of its text), as windows of attention are not known. In training the way
+ * back is counted too: attention computes its scores anew, gradients of weights are f32, read and written. Bias gradients,
+ * derivatives of activations and the optimiser are not. */
 typedef struct rft_part {
     uint32_t struct_size;
     const char *name; /* attn_scores (queries by keys), attn_values (their weights by values), kv_cache, norms, embedding */
@@ -140,11 +152,12 @@ typedef struct rft_shard {
 typedef struct rft_model_cost { /* of the linear layers of one phase */
     uint32_t struct_size;
     int64_t tokens;             /* new tokens: batch * tokens */
-    double flops;               /* 2 m n k, summed */
+    double flops;               /* 2 m n k, summed; in training of all passes */
     double flops_per_token;
     uint64_t weight_bytes;      /* of all W, exact storage; equal in all phases */
     int64_t linear_parameters;  /* n k, summed; a tied lm_head counts here */
-    double read_bytes, read_bytes_min, read_bytes_max; /* of the W that the phase reads, once each: see rft_layer.runs */
+    double read_bytes, read_bytes_min, read_bytes_max; /* of the W that the phase reads, once each: see rft_layer.runs; in
+                                                        * training once more on the way back */
 } rft_model_cost;
 
 /* ---- writing ---- */
@@ -214,8 +227,8 @@ RFT_API rft_status rft_model_get_info(const rft_model *model, rft_model_info *in
 RFT_API rft_status rft_model_get_tensor(const rft_model *model, int64_t index, rft_tensor *tensor, rft_error *err); /* [any] */
 RFT_API int64_t rft_model_find_tensor(const rft_model *model, const char *name); /* -1: none */   /* [any] */
 
-/* Reads "decode:B" (m = B), "prefill:BxT" (m = B*T, lm_head m = B) "verify:BxK" or "offline:BxT" (m of all B*T tokens, lm_head
- * too). */
+/* Reads "decode:B" (m = B), "prefill:BxT" (m = B*T, lm_head m = B), "verify:BxK", "offline:BxT" or "train:BxT" (m of all B*T
+ * tokens, lm_head too). */
 RFT_API rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err);             /* [any] */
 
 /* Rows come in the order of execution, such as attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head, and where
@@ -224,15 +237,19 @@ RFT_API rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *
 RFT_API int64_t rft_model_layer_count(const rft_model *model); /* rows, 0 for NULL */             /* [any] */
 RFT_API rft_status rft_model_get_layer(const rft_model *model, int64_t row, const rft_phase *phase, rft_layer *layer,
                                        rft_error *err);                                           /* [any] */
+/* A row in one pass; all but RFT_PASS_FORWARD are of phase train. The epilogue of dgrad is "none", that of wgrad "add" with
+ * beta = 1, for which y may be the operand. */
+RFT_API rft_status rft_model_get_pass(const rft_model *model, int64_t row, const rft_phase *phase, rft_pass pass,
+                                      rft_layer *layer, rft_error *err);                          /* [any] */
 RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
                                       rft_error *err);                                            /* [any] */
 
-/* A row on one of 1..1024 ranks. RFT_E_UNSUPPORTED: its role is not known. */
+/* A row on one of 1..1024 ranks. RFT_E_UNSUPPORTED: its role is not known, or a step of training. */
 RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, int64_t ranks,
                                        rft_shard *shard, rft_error *err);                         /* [any] */
 
-/* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phase offline and for
- * encoders, which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */
+/* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phases offline and train
+ * and for encoders, which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */
 RFT_API int64_t rft_model_part_count(const rft_model *model);                                     /* [any] */
 RFT_API rft_status rft_model_get_part(const rft_model *model, int64_t index, const rft_phase *phase, int64_t context,
                                       rft_part *part, rft_error *err);                            /* [any] */

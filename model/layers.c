@@ -346,7 +346,7 @@ static void route(const rft__layer *row, int64_t tokens, rft_layer *out) {
 }
 
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out) {
-    const bool scores = phase->kind == RFT_PHASE_VERIFY || phase->kind == RFT_PHASE_OFFLINE;
+    const bool scores = phase->kind >= RFT_PHASE_VERIFY; /* logits of every token */
     const bool last = row->product->where == RFT_ONCE && !(scores && row->product->n == RFT_EXT_VOCAB);
     *out = rft_layer_init();
     out->type = row->type;
@@ -370,4 +370,38 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
         route(row, out->m, out);
     }
     describe_epilogue(row, out);
+    out->pass = RFT_PASS_FORWARD;
+}
+
+static rft_order other(rft_order order) { return order == RFT_K_CONTIGUOUS ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS; }
+
+static void turn_dgrad(rft_layer *l) {
+    const int64_t n = l->n;
+    l->n = l->k;
+    l->k = n;
+    l->order = other(l->order);
+}
+
+/* dW lies as W does, so its rows are those of the stored W. */
+static void turn_wgrad(rft_layer *l) {
+    const bool turned = l->order == RFT_MN_CONTIGUOUS;
+    const int64_t tokens = l->m, n = l->n, k = l->k;
+    l->m = turned ? k : n;
+    l->n = turned ? n : k;
+    l->k = tokens;
+    l->order = l->x_order = RFT_MN_CONTIGUOUS;
+    l->tensor = -1;
+    l->weight_bytes = 0;
+    l->epilogue = "add";
+    l->epi[l->n_epi++] = RFT_EPI_ADD;
+}
+
+void rft__layer_turn(rft_layer *layer, rft_pass pass) {
+    if (pass != RFT_PASS_FORWARD) {
+        layer->pass = pass;
+        layer->bias_tensor = -1;
+        layer->n_epi = 0;
+        layer->epilogue = "none";
+        (pass == RFT_PASS_DGRAD ? turn_dgrad : turn_wgrad)(layer);
+    }
 }

@@ -61,5 +61,7 @@ int64_t rft__layers_idle(const rft__layers *layers);
 
 /* The public form of a row, in a checked phase. */
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out);
+/* From the forward product to that of another pass. */
+void rft__layer_turn(rft_layer *layer, rft_pass pass);
 
 #endif

@@ -259,26 +259,38 @@ int64_t rft_model_find_tensor(const rft_model *m, const char *name) {
 
 int64_t rft_model_layer_count(const rft_model *m) { return m ? m->layers.count : 0; }
 
-rft_status rft_model_get_layer(const rft_model *m, int64_t row, const rft_phase *phase, rft_layer *layer, rft_error *err) {
+rft_status rft_model_get_pass(const rft_model *m, int64_t row, const rft_phase *phase, rft_pass pass, rft_layer *layer,
+                              rft_error *err) {
     RFT_TRY(check_question(m, layer, "layer", err));
     RFT_TRY(rft__phase_check(phase, err));
     RFT_TRY(check_index("row", row, m->layers.count, err));
+    if (pass < RFT_PASS_FORWARD || pass > RFT_PASS_WGRAD || (pass != RFT_PASS_FORWARD && phase->kind != RFT_PHASE_TRAIN)) {
+        RFT_FAIL(err, RFT_E_ARG, "pass = %d is neither RFT_PASS_FORWARD nor, in RFT_PHASE_TRAIN, RFT_PASS_DGRAD or _WGRAD",
+                 (int)pass);
+    }
     rft_layer result;
     rft__layer_describe(&m->layers.rows[row], phase, &result);
+    rft__layer_turn(&result, pass);
     rft__sized_write(layer, &result, sizeof result);
     return RFT_OK;
+}
+
+rft_status rft_model_get_layer(const rft_model *m, int64_t row, const rft_phase *phase, rft_layer *layer, rft_error *err) {
+    return rft_model_get_pass(m, row, phase, RFT_PASS_FORWARD, layer, err);
 }
 
 rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_model_cost *cost, rft_error *err) {
     RFT_TRY(check_question(m, cost, "cost", err));
     RFT_TRY(rft__phase_check(phase, err));
     rft_model_cost result = {.tokens = phase->batch * phase->tokens};
+    const bool train = phase->kind == RFT_PHASE_TRAIN;
+    const double passes = train ? 3 : 1, reads = train ? 2 : 1; /* of W: wgrad reads none */
     for (int64_t i = 0; i < m->layers.count; i++) {
         rft_layer layer;
         rft__layer_describe(&m->layers.rows[i], phase, &layer);
-        const double bytes = (double)layer.weight_bytes;
+        const double bytes = reads * (double)layer.weight_bytes;
         result.linear_parameters += layer.count * layer.n * layer.k;
-        result.flops += layer.flops;
+        result.flops += passes * layer.flops;
         result.weight_bytes += (uint64_t)layer.count * layer.weight_bytes;
         result.read_bytes += layer.runs * bytes;
         result.read_bytes_min += layer.runs_min * bytes;

@@ -12,7 +12,8 @@
 
 #include <inttypes.h>
 
-#define VALUE_BYTES 2.0 /* of an activation, a norm's weight, a key or a value */
+#define VALUE_BYTES    2.0 /* of an activation, a norm's weight, a key or a value */
+#define GRADIENT_BYTES 4.0 /* of a weight's gradient, which sums up over steps */
 
 typedef struct step {
     const rft_model *model;
@@ -22,12 +23,17 @@ typedef struct step {
     double queries, outputs;           /* values a token, of all heads */
     double keys, values;               /* values a position, as they are kept */
     bool kept;                         /* the step writes to the cache */
+    bool train;                        /* the way back too */
 } step;
 
-/* Absorbed latent attention: each head multiplies by the latent keys themselves, which are the values too. */
+/* Absorbed latent attention: each head multiplies by the latent keys themselves, which are the values too. Training, which keeps
+ * no cache, multiplies by the keys and values of each head. */
 static void set_heads(const rft__hparams *h, step *s) {
     const double heads = (double)h->heads, kv_heads = (double)h->kv_heads, dim = (double)h->head_dim;
-    if (h->arch->mla) {
+    if (h->arch->mla && s->train) {
+        s->queries = s->keys = heads * dim;
+        s->outputs = s->values = heads * (double)h->v_dim;
+    } else if (h->arch->mla) {
         s->keys = (double)(h->kv_rank + h->rope);
         s->queries = heads * s->keys;
         s->outputs = heads * (double)h->kv_rank;
@@ -42,21 +48,28 @@ static step step_of(const rft_model *m, const rft_phase *phase, int64_t context)
     const rft__hparams *h = &m->hparams;
     const double b = (double)phase->batch, t = (double)phase->tokens, c = (double)context;
     step s = {.model = m, .sequences = b, .tokens = b * t, .context = c, .blocks = (double)h->layers};
+    s.train = phase->kind == RFT_PHASE_TRAIN;
     s.pairs = h->arch->encoder ? b * t * t : b * (t * c + t * (t + 1) / 2);
-    s.kept = phase->kind != RFT_PHASE_OFFLINE && !h->arch->encoder;
+    s.kept = phase->kind < RFT_PHASE_OFFLINE && !h->arch->encoder;
     set_heads(h, &s);
     return s;
 }
 
+/* Back: scores once more, which nobody keeps, then the gradients of queries and of keys. */
 static void attn_scores(const step *s, rft_part *out) {
-    out->flops = 2 * s->pairs * s->queries * s->blocks;
-    out->read_bytes = s->tokens * (s->queries + s->keys) * s->blocks * VALUE_BYTES;
+    const double operands = s->tokens * (s->queries + s->keys) * s->blocks * VALUE_BYTES;
+    out->flops = 2 * s->pairs * s->queries * s->blocks * (s->train ? 4 : 1);
+    out->read_bytes = operands * (s->train ? 2 : 1);
+    out->write_bytes = s->train ? operands : 0;
 }
 
+/* Back: the gradients of weights and of values, from values, results and their gradients. */
 static void attn_values(const step *s, rft_part *out) {
-    out->flops = 2 * s->pairs * s->outputs * s->blocks;
-    out->read_bytes = s->tokens * s->values * s->blocks * VALUE_BYTES;
-    out->write_bytes = s->tokens * s->outputs * s->blocks * VALUE_BYTES;
+    const double values = s->tokens * s->values * s->blocks * VALUE_BYTES;
+    const double results = s->tokens * s->outputs * s->blocks * VALUE_BYTES;
+    out->flops = 2 * s->pairs * s->outputs * s->blocks * (s->train ? 3 : 1);
+    out->read_bytes = s->train ? 2 * values + 2 * results : values;
+    out->write_bytes = s->train ? results + values : results;
 }
 
 static void kv_cache(const step *s, rft_part *out) {
@@ -65,18 +78,24 @@ static void kv_cache(const step *s, rft_part *out) {
     out->write_bytes = s->kept ? s->tokens * position : 0;
 }
 
+/* Back: x, the gradient of y and the vectors make the gradients of x and of the vectors. */
 static void norms(const step *s, rft_part *out) {
     const rft__hparams *h = &s->model->hparams;
     const rft__arch *a = h->arch;
-    const double vectors = (a->norms * s->blocks + a->end_norms) * (double)h->hidden; /* weights and biases */
-    double block = a->mla ? (double)(h->q_rank + h->kv_rank) : 0, weights = block;    /* inside of attention */
+    const double outer = (a->norms * s->blocks + a->end_norms) * (double)h->hidden; /* weights and biases */
+    double block = a->mla ? (double)(h->q_rank + h->kv_rank) : 0, inner = block;    /* inside of attention */
     if (a->qk_norm) {
         block = (double)((h->heads + h->kv_heads) * h->head_dim);
-        weights = 2 * (double)h->head_dim;
+        inner = 2 * (double)h->head_dim;
     }
-    const double values = s->tokens * (vectors / (a->norm_bias ? 2 : 1) + block * s->blocks);
-    out->read_bytes = (values + vectors + weights * s->blocks) * VALUE_BYTES;
+    const double vectors = outer + inner * s->blocks;
+    const double values = s->tokens * (outer / (a->norm_bias ? 2 : 1) + block * s->blocks);
+    out->read_bytes = (values + vectors) * VALUE_BYTES;
     out->write_bytes = values * VALUE_BYTES;
+    if (s->train) {
+        out->read_bytes += (2 * values + vectors) * VALUE_BYTES + vectors * GRADIENT_BYTES;
+        out->write_bytes += values * VALUE_BYTES + vectors * GRADIENT_BYTES;
+    }
 }
 
 static double embedding_row(const rft_model *m) {
@@ -88,12 +107,17 @@ static double embedding_row(const rft_model *m) {
     return (double)h->hidden * (h->type == RFT_F32 ? 4 : 2);
 }
 
-/* Rows of the tables of positions and of token types beside it are of the same type. */
+/* Rows of the tables of positions and of token types beside it are of the same type. Back: each row's gradient is added to. */
 static void embedding(const step *s, rft_part *out) {
     const rft__hparams *h = &s->model->hparams;
     const double tables = 1 + (h->arch->positions ? 1 : 0) + (h->types > 0 ? 1 : 0);
     out->read_bytes = s->tokens * tables * embedding_row(s->model);
     out->write_bytes = s->tokens * (double)h->hidden * VALUE_BYTES;
+    if (s->train) {
+        const double gradients = s->tokens * tables * (double)h->hidden * GRADIENT_BYTES;
+        out->read_bytes += s->tokens * (double)h->hidden * VALUE_BYTES + gradients;
+        out->write_bytes += gradients;
+    }
 }
 
 static const struct {
@@ -107,13 +131,15 @@ enum { N_PARTS = sizeof parts / sizeof parts[0] };
 int64_t rft_model_part_count(const rft_model *m) { return m && !rft__hparams_unknown(&m->hparams) ? N_PARTS : 0; }
 
 static rft_status check_context(const rft_model *m, const rft_phase *phase, int64_t context, rft_error *err) {
-    const bool none = phase->kind == RFT_PHASE_OFFLINE || m->hparams.arch->encoder;
+    const bool none = phase->kind >= RFT_PHASE_OFFLINE || m->hparams.arch->encoder;
     if (context < 0 || context > RFT_MAX_ROWS) {
         RFT_FAIL(err, RFT_E_ARG, "context = %" PRId64 " is not in 0..%" PRId64, context, RFT_MAX_ROWS);
     }
     if (none && context > 0) {
         RFT_FAIL(err, RFT_E_ARG, "context = %" PRId64 ": %s has no cache", context,
-                 m->hparams.arch->encoder ? "an encoder" : "phase offline");
+                 m->hparams.arch->encoder                ? "an encoder"
+                 : phase->kind == RFT_PHASE_OFFLINE ? "phase offline"
+                                                     : "phase train");
     }
     return RFT_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * phase.c - "decode:B", "prefill:BxT", "verify:BxK" and "offline:BxT" as rft_phase. See rooftile_model.h.
+ * phase.c - "decode:B", "prefill:BxT", "verify:BxK", "offline:BxT" and "train:BxT" as rft_phase. See rooftile_model.h.
  */
 #include "phase.h"
 
@@ -14,8 +14,8 @@ rft_status rft__phase_check(const rft_phase *phase, rft_error *err) {
     if (!phase) {
         RFT_FAIL(err, RFT_E_ARG, "phase is NULL");
     }
-    if (phase->kind < RFT_PHASE_DECODE || phase->kind > RFT_PHASE_OFFLINE) {
-        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is none of RFT_PHASE_DECODE, _PREFILL, _VERIFY and _OFFLINE",
+    if (phase->kind < RFT_PHASE_DECODE || phase->kind > RFT_PHASE_TRAIN) {
+        RFT_FAIL(err, RFT_E_ARG, "phase.kind = %d is none of RFT_PHASE_DECODE, _PREFILL, _VERIFY, _OFFLINE and _TRAIN",
                  (int)phase->kind);
     }
     int64_t rows;
@@ -60,7 +60,8 @@ static bool parse(const char *text, rft_phase *out) {
     } kinds[] = {{"decode:", RFT_PHASE_DECODE},
                  {"prefill:", RFT_PHASE_PREFILL},
                  {"verify:", RFT_PHASE_VERIFY},
-                 {"offline:", RFT_PHASE_OFFLINE}};
+                 {"offline:", RFT_PHASE_OFFLINE},
+                 {"train:", RFT_PHASE_TRAIN}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (take_word(&text, kinds[i].word)) {
             *out = (rft_phase){kinds[i].kind, 0, 1};
@@ -78,8 +79,8 @@ rft_status rft_phase_parse(const char *text, rft_phase *out, rft_error *err) {
     rft_phase phase;
     if (!parse(text, &phase)) {
         RFT_FAIL(err, RFT_E_ARG,
-                 "phase = '%.60s' is none of decode:B, prefill:BxT, verify:BxK and offline:BxT with whole numbers from 1 to "
-                 "%" PRId64, text, RFT_MAX_ROWS);
+                 "phase = '%.60s' is none of decode:B, prefill:BxT, verify:BxK, offline:BxT and train:BxT with whole numbers "
+                 "from 1 to %" PRId64, text, RFT_MAX_ROWS);
     }
     RFT_TRY(rft__phase_check(&phase, err));
     *out = phase;

@@ -156,6 +156,9 @@ rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase 
     if (ranks < 1 || ranks > MAX_RANKS) {
         RFT_FAIL(err, RFT_E_ARG, "ranks = %" PRId64 " is not in 1..%d", ranks, MAX_RANKS);
     }
+    if (phase->kind == RFT_PHASE_TRAIN) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "phase train: what ranks exchange on the way back is not known");
+    }
     const rft__layer *own = &m->layers.rows[row];
     if (own->unknown) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", own->name);

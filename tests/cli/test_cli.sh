@@ -328,6 +328,14 @@ JSON
     run 0 model "$work/turned.json" --phase verify:2x8 --run "${quick[@]}"
     says 'attn_qkv: joins q\+k\+v, stored \[in, out\]'
     says 'lm_head +1 +16 +101 +64'
+    run 0 model "$work/turned.json" --phase train:2x8 --run "${quick[@]}" --json
+    says '"layout":"tn","epi":"add","phase":"train:2x8".*"layer":"lm_head","pass":"wgrad"'
+    says '"layout":"nt".*"layer":"attn_qkv","pass":"dgrad"'
+    run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --phase train:1x8 --run "${quick[@]}"
+    says '^attn_q dgrad +1 +8 +32 +32  q4_0→bf16 '
+    says '^attn_q wgrad +1 +32 +32 +8  bf16 +add '
+    run 2 model "$work/turned.json" --phase train:1x8 --tp 2
+    complains '--phase train:1x8: not with --tp'
     run 0 model "$work/turned.json" --phase offline:3x8
     says 'lm_head +1 +24 +101 +64'
     run 0 model "$root/bench/models/deepseek-v3.json" --phase decode:32 --context 65536

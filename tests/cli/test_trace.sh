@@ -190,6 +190,8 @@ test_why() {
     complains "'ffn_side' is no layer of .*; it has attn_qkv attn_output ffn_up ffn_down lm_head"
     run 2 why "$model" ffn_up --phase sleep
     complains '--phase'
+    run 2 why "$model" ffn_up --phase train:1x8
+    complains 'lists the products of a step of training'
     run 2 why "$model" ffn_up --epi bias
     run 4 why "$work/none.json" ffn_up
     run 0 why "$model" ffn_up

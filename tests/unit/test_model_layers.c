@@ -132,7 +132,7 @@ static void bad_phases_are_refused(void **state) {
         }
     }
     assert_int_equal(rft_phase_parse("train:1", &p, &err), RFT_E_ARG);
-    assert_non_null(strstr(err.message, "'train:1' is none of decode:B, prefill:BxT, verify:BxK and offline:BxT"));
+    assert_non_null(strstr(err.message, "'train:1' is none of decode:B, prefill:BxT, verify:BxK, offline:BxT and train:BxT"));
     assert_int_equal(rft_phase_parse(NULL, &p, &err), RFT_E_ARG);
     assert_int_equal(rft_phase_parse("decode:1", NULL, &err), RFT_E_ARG);
 }
