@@ -97,7 +97,7 @@ static int add_layer(model_command *c, int64_t index, rft_pass pass, model_row *
     row->bytes = work.bytes;
     row->y_bytes = work.y_bytes;
     code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
-    if (code == CLI_OK && c->measure)
+    if (code == CLI_OK && c->measure && layer->runs > 0)
         code = measure_layer(c, layer, row);
     return code;
 }
@@ -120,9 +120,12 @@ static int add_layers(model_command *c) {
 static int64_t choose_context(const model_command *c) {
     rft_part part = rft_part_init();
     bool continues = c->phase.kind == RFT_PHASE_DECODE || c->phase.kind == RFT_PHASE_VERIFY;
+    int64_t longest = c->report.info.context, middling = DEFAULT_CONTEXT;
+    if (longest > 0 && longest < middling)
+        middling = longest;
     if (c->context >= 0)
         return c->context;
-    return continues && rft_model_get_part(c->model, 0, &c->phase, DEFAULT_CONTEXT, &part, NULL) == RFT_OK ? DEFAULT_CONTEXT : 0;
+    return continues && rft_model_get_part(c->model, 0, &c->phase, middling, &part, NULL) == RFT_OK ? middling : 0;
 }
 
 static int add_parts(model_command *c) {

@@ -27,8 +27,8 @@ static totals sum_up(const model_report *r) {
         t.weights += row->packed > 0 ? count * (double)row->layer.n * (double)row->layer.k : 0;
         t.bound_us += runs * row->bench.bound_us;
         t.us += runs * row->bench.us;
-        t.bounded = t.bounded && row->bench.bound_us > 0;
-        t.timed = t.timed && row->bench.us > 0;
+        t.bounded = t.bounded && (runs == 0 || row->bench.bound_us > 0);
+        t.timed = t.timed && (runs == 0 || row->bench.us > 0);
     }
     return t;
 }
@@ -79,6 +79,9 @@ static void text_head(const model_report *r) {
         printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
                (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
                (long long)i->vocab, i->tied ? " (tied)" : "");
+    if (i->source_layers > 0)
+        printf("encoder: %lld layers on %lld positions, when a text begins\n", (long long)i->source_layers,
+               (long long)i->source_positions);
     if (i->experts > 0) {
         format_si(parameters, (double)i->active_parameters, " parameters");
         printf("%lld experts, %lld for a token: it meets %s\n", (long long)i->experts, (long long)i->experts_used, parameters);
@@ -102,7 +105,8 @@ static void text_layers(const model_report *r) {
         const model_row *row = &r->rows[i];
         cell *c = cells + i * N;
         snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
-        snprintf(c[1], CELL, row->layer.experts ? "%.4g of %lld" : "%.0f", row->layer.runs, (long long)row->layer.count);
+        bool all = row->layer.experts == 0 && row->layer.runs > 0;
+        snprintf(c[1], CELL, all ? "%.0f" : "%.4g of %lld", row->layer.runs, (long long)row->layer.count);
         snprintf(c[2], CELL, "%lld", (long long)row->layer.m);
         snprintf(c[3], CELL, "%lld", (long long)row->layer.n);
         snprintf(c[4], CELL, "%lld", (long long)row->layer.k);
@@ -120,7 +124,12 @@ static void text_layers(const model_report *r) {
     free(cells);
 }
 
-static void measured_cells(cell *c, const bench_row *b) {
+static void measured_cells(cell *c, int n, const bench_row *b) {
+    if (b->us <= 0) {
+        for (int i = 0; i < n; i++)
+            strcpy(c[i], "-");
+        return;
+    }
     format_us(c[0], b->us);
     snprintf(c[1], CELL, "%.1f %%", 100 * b->spread);
     format_3(c[2], 1e3 * b->tflops);
@@ -140,7 +149,7 @@ static void text_runs(const model_report *r) {
         cell *c = cells + i * n;
         snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
         if (r->measured)
-            measured_cells(c + 1, &row->bench);
+            measured_cells(c + 1, MEASURED, &row->bench);
         snprintf(c[n - 1], CELL, "%s", row->bench.kernel);
     }
     columns[n - 1] = columns[N - 1];

@@ -72,6 +72,7 @@ typedef struct rft_model_info {
     int64_t experts, experts_used; /* 0: no mixture of experts */
     int64_t active_parameters; /* `parameters` without the experts that a token does not meet */
     int32_t unknown;          /* 1: the library does not know the architecture; sizes are 0, and rows are all matrices */
+    int64_t source_layers, source_positions; /* of an encoder beside the decoder, which all other sizes are of; 0: it has none */
 } rft_model_info;
 
 typedef struct rft_tensor {
@@ -92,9 +93,11 @@ typedef struct rft_layer {
     uint32_t struct_size;
     rft_type type;          /* of W, as stored */
     const char *name;       /* attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head; attn_qkv, ffn_gate_up: joined;
-                             * attn_q_a attn_q_b attn_kv_a attn_kv_b: of latent attention; router expert_* shared_*; pooler */
+                             * attn_q_a attn_q_b attn_kv_a attn_kv_b: of latent attention; router expert_* shared_*; pooler;
+                             * enc_*: of an encoder beside the decoder; cross_*: of what the decoder sees of it */
     int64_t count;          /* layers of the model with this name, shape, type and epilogue; of experts each W of each block */
-    int64_t m, n, k;        /* m: rows of X in the phase asked for; of experts those of one that runs, as expected, rounded up */
+    int64_t m, n, k;        /* m: rows of X in the phase asked for; of experts those of one that runs, as expected, rounded up;
+                             * of enc_* and of keys and values of cross_* B times the encoder's positions */
     uint64_t weight_bytes;  /* exact storage of one W */
     const char *epilogue;   /* what follows the product, in the order of `epi`: "none", "bias", "add", "silu,mul", "bias,add" */
     uint32_t n_epi;
@@ -106,7 +109,8 @@ typedef struct rft_layer {
     const char *parts;      /* what W joins, in the order of its columns: "q+k+v", "gate+up", ...; "" for one product */
     int64_t experts, experts_used; /* W of a block, of which each token takes so many; 0: not routed */
     double runs;            /* how many of the `count` are read in the phase: of experts the expected number where all are as
-                             * likely, E (1 - (1 - used / E)^tokens) a block */
+                             * likely, E (1 - (1 - used / E)^tokens) a block; 0 of what is done when a text begins, in decode and
+                             * verify */
     double runs_min, runs_max; /* all tokens take the same experts; no two, as far as there are experts */
     double flops;           /* of all of them together */
     int32_t unknown;        /* 1: of an unknown architecture, so its role is not known: it may be no linear layer. `name` is that

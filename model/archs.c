@@ -136,10 +136,39 @@ static const rft__product shared_expert[] = {
 };
 static const rft__product shared_experts[] = {SHARED("mlp.shared_experts.")};
 
+/* ---- encoder and decoder: the keys and values of what is heard are made once, by each block of the decoder ---- */
+
+#define WHISPER_ATTENTION(prefix, module, place, rows) \
+    {.name = prefix "attn_q", .hf = module ".q_proj", .n = RFT_EXT_Q, .k = HID, .bias = RFT_BIAS_ALWAYS, .where = place, \
+     .source = place == RFT_IN_SOURCE}, \
+        {.name = prefix "attn_k", .hf = module ".k_proj", .n = RFT_EXT_KV, .k = HID, .where = place, .source = rows}, \
+        {.name = prefix "attn_v", .hf = module ".v_proj", .n = RFT_EXT_KV, .k = HID, .bias = RFT_BIAS_ALWAYS, .where = place, \
+         .source = rows}, \
+    { \
+        .name = prefix "attn_output", .hf = module ".out_proj", .n = HID, .k = RFT_EXT_Q, .tail = RFT_TAIL_ADD, \
+        .bias = RFT_BIAS_ALWAYS, .where = place, .source = place == RFT_IN_SOURCE \
+    }
+#define WHISPER_FFN(prefix, ffn, place) \
+    {.name = prefix "ffn_up", .hf = "fc1", .n = ffn, .k = HID, .tail = RFT_TAIL_ACT, .bias = RFT_BIAS_ALWAYS, .where = place, \
+     .source = place == RFT_IN_SOURCE}, \
+    { \
+        .name = prefix "ffn_down", .hf = "fc2", .n = HID, .k = ffn, .tail = RFT_TAIL_ADD, .bias = RFT_BIAS_ALWAYS, \
+        .where = place, .source = place == RFT_IN_SOURCE \
+    }
+
+static const rft__product encoder_whisper[] = {WHISPER_ATTENTION("enc_", "self_attn", RFT_IN_SOURCE, true),
+                                               WHISPER_FFN("enc_", RFT_EXT_SOURCE_FFN, RFT_IN_SOURCE)};
+static const rft__product attention_whisper[] = {WHISPER_ATTENTION("", "self_attn", RFT_IN_BLOCKS, false),
+                                                 WHISPER_ATTENTION("cross_", "encoder_attn", RFT_IN_BLOCKS, true)};
+static const rft__product plain_whisper[] = {WHISPER_FFN("", RFT_EXT_FFN, RFT_IN_BLOCKS)};
+
 /* ---- outside of the blocks ---- */
 
 static const rft__product head[] = {
     {.name = "lm_head", .hf = "lm_head", .gguf = "output", .n = RFT_EXT_VOCAB, .k = HID, .where = RFT_ONCE},
+};
+static const rft__product head_whisper[] = {
+    {.name = "lm_head", .hf = "proj_out", .n = RFT_EXT_VOCAB, .k = HID, .where = RFT_ONCE},
 };
 static const rft__product pooler[] = {
     {.name = "pooler", .hf = "pooler.dense", .n = HID, .k = HID, .bias = RFT_BIAS_ALWAYS, .where = RFT_ONCE},
@@ -173,6 +202,9 @@ static const rft__arch archs[] = {
     {.name = "bert", .gguf = "bert", .blocks = "encoder.layer.", .embedding = "embeddings.word_embeddings",
      .groups = {GROUP(attention_bert), GROUP(plain_bert), GROUP(pooler)}, .act = RFT_EPI_GELU, .norms = 4, .end_norms = 2,
      .tied = true, .positions = true, .norm_bias = true, .encoder = true},
+    {.name = "whisper", .blocks = "decoder.layers.", .embedding = "decoder.embed_tokens", .source = "encoder.layers.",
+     .groups = {GROUP(encoder_whisper), GROUP(attention_whisper), GROUP(plain_whisper), GROUP(head_whisper)}, .act = RFT_EPI_GELU,
+     .norms = 6, .end_norms = 2, .source_norms = 4, .source_end_norms = 2, .tied = true, .positions = true, .norm_bias = true},
     {.name = "mixtral", .gguf = "llama", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts_mixtral), GROUP(head)},
      .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .permuted = true},
     {.name = "qwen2_moe", .gguf = "qwen2moe", .blocks = LAYERS,
@@ -213,6 +245,16 @@ const rft__product *rft__arch_product(const rft__arch *arch, size_t i) {
         }
     }
     return NULL;
+}
+
+const rft__product *rft__arch_up(const rft__arch *arch) {
+    const rft__product *p;
+    for (size_t i = 0; (p = rft__arch_product(arch, i)) != NULL; i++) {
+        if (p->n == RFT_EXT_FFN || p->n == RFT_EXT_FFN_PAIR) {
+            break;
+        }
+    }
+    return p;
 }
 
 rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err) {

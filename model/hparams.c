@@ -44,6 +44,21 @@ static rft_status check_heads(rft__hparams *h, rft_error *err) {
     return check_range("head size", h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
 }
 
+static rft_status check_source(const rft__hparams *h, rft_error *err) {
+    if (!h->arch->source) {
+        return RFT_OK;
+    }
+    RFT_TRY(check_range("encoder layers", h->source_layers, 1, RFT_MAX_LAYERS, err));
+    RFT_TRY(check_range("ffn size of the encoder", h->source_ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("positions of the encoder", h->source, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range("mel bins", h->bands, 1, RFT_MAX_SIZE, err));
+    if (h->source_heads != h->heads) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "encoder heads = %" PRId64 " differ from decoder heads = %" PRId64, h->source_heads,
+                 h->heads);
+    }
+    return RFT_OK;
+}
+
 static bool has_dense(const rft__arch *arch) {
     const rft__product *p;
     for (size_t i = 0; (p = rft__arch_product(arch, i)) != NULL; i++) {
@@ -88,7 +103,8 @@ rft_status rft__hparams_check(rft__hparams *h, rft_error *err) {
     RFT_TRY(check_range("token types", h->types, 0, RFT_MAX_SIZE, err));
     RFT_TRY(check_range("context", h->context, 0, h->arch->positions ? RFT_MAX_SIZE : INT64_MAX, err));
     RFT_TRY(check_experts(h, err));
-    return check_heads(h, err);
+    RFT_TRY(check_heads(h, err));
+    return check_source(h, err);
 }
 
 int64_t rft__extent_of(const rft__hparams *h, rft__extent extent) {
@@ -113,6 +129,7 @@ int64_t rft__extent_of(const rft__hparams *h, rft__extent extent) {
         [RFT_EXT_KV_RANK] = h->kv_rank,
         [RFT_EXT_KV_HEADS] = h->heads * (h->nope + h->v_dim),
         [RFT_EXT_V] = h->heads * h->v_dim,
+        [RFT_EXT_SOURCE_FFN] = h->source_ffn,
     };
     return sizes[extent];
 }
@@ -129,6 +146,8 @@ int64_t rft__product_blocks(const rft__hparams *h, const rft__product *p) {
         return dense;
     case RFT_IN_SPARSE:
         return h->layers - dense;
+    case RFT_IN_SOURCE:
+        return h->source_layers;
     default:
         return h->layers;
     }
@@ -136,8 +155,27 @@ int64_t rft__product_blocks(const rft__hparams *h, const rft__product *p) {
 
 bool rft__product_in(const rft__hparams *h, const rft__product *p, int64_t block) {
     const bool dense = !h->arch->moe || block < h->dense_first;
-    return p->where == RFT_IN_BLOCKS || (p->where == RFT_ONCE && block == 0) || (p->where == RFT_IN_DENSE && dense) ||
-           (p->where == RFT_IN_SPARSE && !dense);
+    switch (p->where) {
+    case RFT_ONCE:
+        return block == 0;
+    case RFT_IN_SOURCE:
+        return block < h->source_layers;
+    case RFT_IN_DENSE:
+        return dense && block < h->layers;
+    case RFT_IN_SPARSE:
+        return !dense && block < h->layers;
+    default:
+        return block < h->layers;
+    }
+}
+
+int64_t rft__hparams_blocks(const rft__hparams *h) { return h->layers > h->source_layers ? h->layers : h->source_layers; }
+
+/* Two convolutions of three positions lead from sound to the encoder, with biases; its positions are stored. */
+static int64_t source_others(const rft__hparams *h) {
+    const rft__arch *a = h->arch;
+    const int64_t convolutions = 3 * (h->bands + h->hidden) + 2;
+    return a->source ? (h->source_layers * a->source_norms + a->source_end_norms + convolutions + h->source) * h->hidden : 0;
 }
 
 int64_t rft__hparams_others(const rft__hparams *h) {
@@ -149,5 +187,5 @@ int64_t rft__hparams_others(const rft__hparams *h) {
     block += a->sinks ? h->heads : 0;
     int64_t count = h->layers * block + sparse * (a->router_bias ? h->experts : 0);
     count += (h->vocab + (a->positions ? h->context + h->types : 0)) * h->hidden;
-    return count + a->end_norms * h->hidden;
+    return count + a->end_norms * h->hidden + source_others(h);
 }

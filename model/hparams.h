@@ -35,11 +35,12 @@ typedef enum rft__extent { /* N or K of a product, as a rule over sizes; 0: the 
     RFT_EXT_KV_RANK,
     RFT_EXT_KV_HEADS,   /* keys and values of all heads from the latent ones */
     RFT_EXT_V,          /* values of all heads */
+    RFT_EXT_SOURCE_FFN, /* of the encoder beside a decoder */
 } rft__extent;
 
 /* What stands behind a product and its bias. */
 typedef enum rft__tail { RFT_TAIL_NONE, RFT_TAIL_ADD, RFT_TAIL_ACT, RFT_TAIL_ACT_MUL } rft__tail;
-typedef enum rft__where { RFT_IN_BLOCKS, RFT_IN_DENSE, RFT_IN_SPARSE, RFT_ONCE } rft__where;
+typedef enum rft__where { RFT_IN_BLOCKS, RFT_IN_DENSE, RFT_IN_SPARSE, RFT_IN_SOURCE, RFT_ONCE } rft__where;
 typedef enum rft__bias { RFT_BIAS_NONE, RFT_BIAS_QKV, RFT_BIAS_OUTPUT, RFT_BIAS_MLP, RFT_BIAS_ALWAYS } rft__bias;
 
 typedef struct rft__product {
@@ -52,6 +53,7 @@ typedef struct rft__product {
     rft__where where;
     bool in_out; /* a checkpoint has it as [in, out] */
     bool routed; /* one W an expert */
+    bool source; /* its rows are positions of the source, in the phases that begin a text */
 } rft__product;
 
 typedef struct rft__group { /* products of a part of the block */
@@ -65,6 +67,7 @@ typedef struct rft__arch {
     const char *name;   /* model_type in config.json; of files without experts general.architecture too */
     const char *gguf;   /* general.architecture of a GGUF file, NULL: it has none */
     const char *blocks, *embedding; /* in a checkpoint, behind its prefix */
+    const char *source; /* blocks of the encoder beside the decoder, NULL: it has none */
     rft__group groups[RFT_ARCH_GROUPS];
     rft_epi_kind act;   /* where config.json does not say */
     bool tied;          /* where config.json does not say */
@@ -78,6 +81,7 @@ typedef struct rft__arch {
     bool encoder;       /* every token sees all of its text, and there is no cache */
     bool norm_bias;     /* norms have two vectors, else one */
     int norms, end_norms; /* parameters of a block's norms, and of those outside, in units of the hidden size */
+    int source_norms, source_end_norms; /* the same of the encoder beside the decoder */
     bool positions;     /* a table of them; and of token types */
     int64_t heads, kv_heads, head_dim, vocab; /* where config.json does not say; 0: it must, or they follow from others */
     int64_t ffn_times;  /* the same for the ffn size, in units of the hidden size */
@@ -92,6 +96,8 @@ typedef struct rft__hparams {
     int64_t experts, used, expert_ffn, shared, shared_ffn, dense_first; /* of mixtures; shared: how many */
     int64_t q_rank, kv_rank, nope, rope, v_dim;                         /* of latent attention */
     int64_t types;                                                      /* token types that have an embedding */
+    int64_t source_layers, source_heads, source_ffn, source; /* of the encoder beside the decoder; source: its positions */
+    int64_t bands;                                           /* of a position of sound */
     int64_t sparse_step;                                                /* every so many blocks have experts; 1 is supported */
     bool tied, qkv_bias, output_bias, mlp_bias;
     rft_epi_kind act;
@@ -108,9 +114,12 @@ rft_status rft__arch_refuse(const char *name, const char *why, rft_error *err);
 const rft__product *rft__arch_product(const rft__arch *arch, size_t i);
 
 int64_t rft__extent_of(const rft__hparams *h, rft__extent extent);
-/* Blocks that hold a product, and whether one does. */
+/* Blocks that hold a product, and whether one does; a number counts blocks of the decoder and of the encoder. */
 int64_t rft__product_blocks(const rft__hparams *h, const rft__product *product);
 bool rft__product_in(const rft__hparams *h, const rft__product *product, int64_t block);
+int64_t rft__hparams_blocks(const rft__hparams *h); /* of the longer of the two */
+/* The product that widens to the ffn size. */
+const rft__product *rft__arch_up(const rft__arch *arch);
 
 rft_status rft__hparams_from_gguf(const rft__gguf *gguf, rft__hparams *h, rft_error *err);
 /* text: config.json. quant: how weights are quantised, NULL: such a model is refused. */

@@ -73,7 +73,7 @@ static rft_status read_ffn(const rft__gguf *g, rft__hparams *h, rft_error *err) 
         return read_size(g, h, "feed_forward_length", h->expert_ffn == 0, &h->ffn, err);
     }
     RFT_TRY(rows_of(g, "blk.0.ffn_up.weight", &h->ffn, err));
-    h->ffn /= h->arch->groups[1].list[0].n == RFT_EXT_FFN_PAIR ? 2 : 1;
+    h->ffn /= rft__arch_up(h->arch)->n == RFT_EXT_FFN_PAIR ? 2 : 1;
     return RFT_OK;
 }
 

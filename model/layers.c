@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "import.h"
+#include "phase.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,6 +64,7 @@ static rft__layer begin_layer(const rft__hparams *h, const rft__product *p) {
     layer.order = p->in_out ? RFT_MN_CONTIGUOUS : RFT_K_CONTIGUOUS;
     layer.experts = p->routed ? h->experts : 0;
     layer.used = p->routed ? h->used : 0;
+    layer.source = p->source ? h->source : 0;
     return layer;
 }
 
@@ -106,7 +108,8 @@ static void stem_of(const rft__naming *naming, const rft__arch *arch, const rft_
     if (p->where != RFT_ONCE && naming->gguf) {
         snprintf(place, sizeof place, "blk.%" PRId64 ".", block);
     } else if (p->where != RFT_ONCE) {
-        snprintf(place, sizeof place, "%s%s%" PRId64 ".", naming->prefix, arch->blocks, block);
+        snprintf(place, sizeof place, "%s%s%" PRId64 ".", naming->prefix, p->where == RFT_IN_SOURCE ? arch->source : arch->blocks,
+                 block);
     }
     if (star) {
         snprintf(stem, NAME, "%s%.*s%" PRId64 "%s", place, (int)(star - part), part, expert, star + 1);
@@ -185,7 +188,7 @@ static rft_status block_sizes(const source *s, const rft__product *p, int64_t bl
     if (p->n != RFT_EXT_FFN && p->k != RFT_EXT_FFN) {
         return RFT_OK;
     }
-    const rft__product *first = &h->arch->groups[1].list[0];
+    const rft__product *first = rft__arch_up(h->arch);
     RFT_TRY(find_weight(s, h, first, block, 0, &up));
     h->ffn = s->tensors->list[up].dims[first->in_out && !s->naming.gguf ? 0 : 1];
     h->ffn /= first->n == RFT_EXT_FFN_PAIR ? 2 : 1;
@@ -218,7 +221,7 @@ static rft_status add_product(const source *s, const rft__hparams *h, const rft_
     if (!name || rft__product_blocks(h, p) == 0) {
         return RFT_OK;
     }
-    for (int64_t block = 0; block < h->layers; block++) {
+    for (int64_t block = 0; block < rft__hparams_blocks(h); block++) {
         const int64_t times = !rft__product_in(h, p, block) ? 0 : strchr(name, '*') ? h->experts : 1;
         for (int64_t expert = 0; expert < times; expert++) {
             RFT_TRY(add_from_tensor(s, h, p, block, expert, out));
@@ -238,8 +241,9 @@ static rft_status add_all(const source *s, const rft__hparams *h, rft__layers *o
 rft_status rft__layers_from_tensors(const rft__allocator *a, const rft__tensors *tensors, bool gguf, const rft__hparams *h,
                                     rft__layers *out, rft_error *err) {
     const source s = {tensors, rft__naming_find(tensors, h->arch, gguf), err};
-    if ((uint64_t)h->layers > tensors->count) {
-        RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", h->layers, tensors->count);
+    const int64_t blocks = rft__hparams_blocks(h);
+    if ((uint64_t)blocks > tensors->count) {
+        RFT_FAIL(err, RFT_E_ARG, "block_count = %" PRId64 ", but the file holds %zu tensors only", blocks, tensors->count);
     }
     /* Each row takes a tensor, or the tied embedding once more. */
     RFT_TRY(rft__layers_reserve(a, (int64_t)tensors->count + 1, 0, out, err));
@@ -364,8 +368,12 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
     out->parts = row->product->parts ? row->product->parts : "";
     out->experts = row->experts;
     out->experts_used = row->used;
-    out->runs = out->runs_min = out->runs_max = (double)row->count;
-    out->flops = 2.0 * (double)out->m * (double)(row->count * row->n * row->k);
+    if (row->source > 0) {
+        out->m = phase->batch * row->source;
+    }
+    const bool runs = row->source == 0 || rft__phase_begins(phase);
+    out->runs = out->runs_min = out->runs_max = runs ? (double)row->count : 0;
+    out->flops = 2.0 * (double)out->m * (double)(row->n * row->k) * out->runs;
     if (row->experts > 0) {
         route(row, out->m, out);
     }

@@ -21,6 +21,7 @@ typedef struct rft__layer {
     int64_t count, n, k, bytes;
     int64_t tensor, bias_tensor; /* of the first such layer; -1: none */
     int64_t experts, used;       /* 0: not routed */
+    int64_t source;              /* rows of each text, in the phases that begin one; 0: its tokens are the rows */
     const char *scheme;          /* see rft_tensor */
     bool bias;
     bool unknown; /* a matrix whose role nobody knows */

@@ -225,6 +225,8 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .experts_used = h->used,
         .active_parameters = m->parameters - rft__layers_idle(&m->layers),
         .unknown = rft__hparams_unknown(h),
+        .source_layers = h->source_layers,
+        .source_positions = h->source,
     };
     rft__sized_write(info, &result, sizeof result);
     return RFT_OK;

@@ -17,13 +17,13 @@
 
 typedef struct step {
     const rft_model *model;
-    double sequences, tokens, context; /* tokens: of all sequences; context: of one */
-    double pairs;                      /* of a token and one that it sees, itself among them */
-    double blocks;
-    double queries, outputs;           /* values a token, of all heads */
-    double keys, values;               /* values a position, as they are kept */
-    bool kept;                         /* the step writes to the cache */
-    bool train;                        /* the way back too */
+    double tokens, source;   /* of all sequences: new ones, and positions that the encoder reads in this step */
+    double queries, outputs; /* values a token, of all heads */
+    double keys, values;     /* values a position, as they are kept */
+    bool train;              /* the way back too */
+    /* Sums over blocks, in tokens and positions: that ask, that keys and values are made of, and that are read from the cache or
+     * written to it; pairs of one that asks and one that it sees. */
+    double asked, made, read, kept, pairs;
 } step;
 
 /* Absorbed latent attention: each head multiplies by the latent keys themselves, which are the values too. Training, which keeps
@@ -44,52 +44,79 @@ static void set_heads(const rft__hparams *h, step *s) {
     }
 }
 
+/* Tokens see what lies before them in their text, or in an encoder all of it. */
+static void add_own(const rft__hparams *h, double blocks, const rft_phase *phase, double context, step *s) {
+    const double b = (double)phase->batch * blocks, t = (double)phase->tokens;
+    s->asked += b * t;
+    s->made += b * t;
+    s->read += b * context;
+    s->kept += phase->kind < RFT_PHASE_OFFLINE && !h->arch->encoder ? b * t : 0;
+    s->pairs += b * (h->arch->encoder ? t * t : t * context + t * (t + 1) / 2);
+}
+
+/* An encoder sees all of the source, and so does each token; what the decoder sees of it is kept from the first step on. */
+static void add_source(const rft__hparams *h, const rft_phase *phase, step *s) {
+    const double b = (double)phase->batch, positions = b * (double)h->source, layers = (double)h->layers;
+    s->asked += layers * s->tokens;
+    s->pairs += layers * s->tokens * (double)h->source;
+    if (rft__phase_begins(phase)) {
+        s->source = positions;
+        s->asked += (double)h->source_layers * positions;
+        s->made += (double)h->source_layers * positions + layers * positions;
+        s->kept += phase->kind == RFT_PHASE_PREFILL ? layers * positions : 0;
+        s->pairs += (double)h->source_layers * positions * (double)h->source;
+    } else {
+        s->read += layers * positions;
+    }
+}
+
 static step step_of(const rft_model *m, const rft_phase *phase, int64_t context) {
     const rft__hparams *h = &m->hparams;
-    const double b = (double)phase->batch, t = (double)phase->tokens, c = (double)context;
-    step s = {.model = m, .sequences = b, .tokens = b * t, .context = c, .blocks = (double)h->layers};
-    s.train = phase->kind == RFT_PHASE_TRAIN;
-    s.pairs = h->arch->encoder ? b * t * t : b * (t * c + t * (t + 1) / 2);
-    s.kept = phase->kind < RFT_PHASE_OFFLINE && !h->arch->encoder;
+    step s = {.model = m, .tokens = (double)phase->batch * (double)phase->tokens, .train = phase->kind == RFT_PHASE_TRAIN};
     set_heads(h, &s);
+    add_own(h, (double)h->layers, phase, (double)context, &s);
+    if (h->arch->source) {
+        add_source(h, phase, &s);
+    }
     return s;
 }
 
 /* Back: scores once more, which nobody keeps, then the gradients of queries and of keys. */
 static void attn_scores(const step *s, rft_part *out) {
-    const double operands = s->tokens * (s->queries + s->keys) * s->blocks * VALUE_BYTES;
-    out->flops = 2 * s->pairs * s->queries * s->blocks * (s->train ? 4 : 1);
+    const double operands = (s->asked * s->queries + s->made * s->keys) * VALUE_BYTES;
+    out->flops = 2 * s->pairs * s->queries * (s->train ? 4 : 1);
     out->read_bytes = operands * (s->train ? 2 : 1);
     out->write_bytes = s->train ? operands : 0;
 }
 
 /* Back: the gradients of weights and of values, from values, results and their gradients. */
 static void attn_values(const step *s, rft_part *out) {
-    const double values = s->tokens * s->values * s->blocks * VALUE_BYTES;
-    const double results = s->tokens * s->outputs * s->blocks * VALUE_BYTES;
-    out->flops = 2 * s->pairs * s->outputs * s->blocks * (s->train ? 3 : 1);
+    const double values = s->made * s->values * VALUE_BYTES, results = s->asked * s->outputs * VALUE_BYTES;
+    out->flops = 2 * s->pairs * s->outputs * (s->train ? 3 : 1);
     out->read_bytes = s->train ? 2 * values + 2 * results : values;
     out->write_bytes = s->train ? results + values : results;
 }
 
 static void kv_cache(const step *s, rft_part *out) {
-    const double position = (s->keys + s->values) * s->blocks * VALUE_BYTES;
-    out->read_bytes = s->sequences * s->context * position;
-    out->write_bytes = s->kept ? s->tokens * position : 0;
+    const double position = (s->keys + s->values) * VALUE_BYTES;
+    out->read_bytes = s->read * position;
+    out->write_bytes = s->kept * position;
 }
 
 /* Back: x, the gradient of y and the vectors make the gradients of x and of the vectors. */
 static void norms(const step *s, rft_part *out) {
     const rft__hparams *h = &s->model->hparams;
     const rft__arch *a = h->arch;
-    const double outer = (a->norms * s->blocks + a->end_norms) * (double)h->hidden; /* weights and biases */
-    double block = a->mla ? (double)(h->q_rank + h->kv_rank) : 0, inner = block;    /* inside of attention */
+    const double blocks = (double)h->layers, hidden = (double)h->hidden;
+    const double outer = (a->norms * blocks + a->end_norms) * hidden; /* weights and biases */
+    const double source = s->source > 0 ? (a->source_norms * (double)h->source_layers + a->source_end_norms) * hidden : 0;
+    double block = a->mla ? (double)(h->q_rank + h->kv_rank) : 0, inner = block; /* inside of attention */
     if (a->qk_norm) {
         block = (double)((h->heads + h->kv_heads) * h->head_dim);
         inner = 2 * (double)h->head_dim;
     }
-    const double vectors = outer + inner * s->blocks;
-    const double values = s->tokens * (outer / (a->norm_bias ? 2 : 1) + block * s->blocks);
+    const double vectors = outer + source + inner * blocks, each = a->norm_bias ? 2 : 1;
+    const double values = s->tokens * (outer / each + block * blocks) + s->source * source / each;
     out->read_bytes = (values + vectors) * VALUE_BYTES;
     out->write_bytes = values * VALUE_BYTES;
     if (s->train) {
@@ -137,9 +164,9 @@ static rft_status check_context(const rft_model *m, const rft_phase *phase, int6
     }
     if (none && context > 0) {
         RFT_FAIL(err, RFT_E_ARG, "context = %" PRId64 ": %s has no cache", context,
-                 m->hparams.arch->encoder                ? "an encoder"
+                 m->hparams.arch->encoder           ? "an encoder"
                  : phase->kind == RFT_PHASE_OFFLINE ? "phase offline"
-                                                     : "phase train");
+                                                    : "phase train");
     }
     return RFT_OK;
 }

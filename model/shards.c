@@ -41,6 +41,7 @@ static cut cut_of(const rft__hparams *h, rft__extent extent, int64_t size) {
     case RFT_EXT_FFN:
     case RFT_EXT_EXPERT_FFN:
     case RFT_EXT_SHARED_FFN:
+    case RFT_EXT_SOURCE_FFN:
         return (cut){"hidden neurons", size, 0, false};
     case RFT_EXT_FFN_PAIR:
     case RFT_EXT_EXPERT_PAIR:
@@ -123,7 +124,7 @@ static void exchange(const rft__layer *row, const rft_layer *layer, const rft_ph
         note(s, "summed with the experts");
     } else if (sums || (s->n < row->n && row->product->n == RFT_EXT_VOCAB)) {
         const double rows = row->experts > 0 ? (double)(phase->batch * phase->tokens) : (double)layer->m;
-        const double times = (double)row->count / (row->experts > 0 ? (double)row->experts : 1);
+        const double times = row->experts > 0 ? (double)row->count / (double)row->experts : layer->runs;
         s->collective = sums ? "all-reduce" : "all-gather";
         s->collective_bytes = rows * (double)row->n * times * RESULT_BYTES;
         s->sent_bytes = s->collective_bytes * others * (sums ? 2 : 1);

@@ -336,13 +336,25 @@ JSON
     says '^attn_q wgrad +1 +32 +32 +8  bf16 +add '
     run 2 model "$work/turned.json" --phase train:1x8 --tp 2
     complains '--phase train:1x8: not with --tp'
+    run 0 model "$root/bench/models/whisper-large-v3.json" --phase decode:5
+    says '^encoder: 32 layers on 1500 positions'
+    says '^cross_attn_k +0 of 32 +7500 '
+    says '^context 448;'
+    cat >"$work/whisper.json" <<'END'
+{"model_type": "whisper", "d_model": 64, "encoder_layers": 1, "encoder_attention_heads": 4, "encoder_ffn_dim": 96, "decoder_layers": 1,
+ "decoder_attention_heads": 4, "decoder_ffn_dim": 96, "num_mel_bins": 8, "max_source_positions": 50, "max_target_positions": 20,
+ "vocab_size": 101}
+END
+    run 0 model "$work/whisper.json" --run "${quick[@]}"
+    says '^enc_attn_q +- '
+    says '^  measured ' # what does not run has no part in it
     run 0 model "$work/turned.json" --phase offline:3x8
     says 'lm_head +1 +24 +101 +64'
     run 0 model "$root/bench/models/deepseek-v3.json" --phase decode:32 --context 65536
     says 'kv_cache +- +147.4 GB'
     says 'context 65536'
     run 0 model "$work/config.json" --json
-    says '"part":"attn_scores","phase":"decode:1","context":1024'
+    says '"part":"attn_scores","phase":"decode:1","context":128'
     says '"totals":.*"step_bytes"'
     run 0 model "$root/bench/models/bert-base.json"
     says 'context 0;'

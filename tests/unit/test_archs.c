@@ -186,6 +186,87 @@ static void deepseek_begins_dense(void **state) {
           parts);
 }
 
+/* ---- encoder and decoder ---- */
+
+#define WHISPER                                                                                                            \
+    "{\"model_type\":\"whisper\",\"d_model\":64,\"encoder_layers\":3,\"encoder_attention_heads\":%d,\"encoder_ffn_dim\":96," \
+    "\"decoder_layers\":2,\"decoder_attention_heads\":4,\"decoder_ffn_dim\":128,\"num_hidden_layers\":3,"                \
+    "\"num_mel_bins\":8,\"max_source_positions\":30,\"max_target_positions\":20,\"vocab_size\":101,"                     \
+    "\"activation_function\":\"gelu\",\"torch_dtype\":\"bfloat16\"}"
+#define SIDE(name, last, rows, columns) {"model." name, 0, last, 0, 0, rows, columns}
+#define HEARS(side, module, last)                                                                                          \
+    SIDE(side ".layers.#." module ".q_proj.weight", last, 64, 64), SIDE(side ".layers.#." module ".q_proj.bias", last, 0, 64), \
+        SIDE(side ".layers.#." module ".k_proj.weight", last, 64, 64),                                                     \
+        SIDE(side ".layers.#." module ".v_proj.weight", last, 64, 64),                                                     \
+        SIDE(side ".layers.#." module ".v_proj.bias", last, 0, 64),                                                        \
+        SIDE(side ".layers.#." module ".out_proj.weight", last, 64, 64),                                                   \
+        SIDE(side ".layers.#." module ".out_proj.bias", last, 0, 64),                                                      \
+        SIDE(side ".layers.#." module "_layer_norm.weight", last, 0, 64),                                                  \
+        SIDE(side ".layers.#." module "_layer_norm.bias", last, 0, 64)
+#define WIDENS(side, last, ffn)                                                                                            \
+    SIDE(side ".layers.#.fc1.weight", last, ffn, 64), SIDE(side ".layers.#.fc1.bias", last, 0, ffn),                       \
+        SIDE(side ".layers.#.fc2.weight", last, 64, ffn), SIDE(side ".layers.#.fc2.bias", last, 0, 64),                    \
+        SIDE(side ".layers.#.final_layer_norm.weight", last, 0, 64), SIDE(side ".layers.#.final_layer_norm.bias", last, 0, 64)
+
+static rft_model *open_whisper(int heads) {
+    char text[600];
+    rft_model *model = NULL;
+    snprintf(text, sizeof text, WHISPER, heads);
+    write_text("config.json", text);
+    return rft_model_open(in_folder("config.json"), &model, NULL) == RFT_OK ? model : NULL;
+}
+
+static void whisper_has_two_stacks(void **state) {
+    (void)state;
+    static const part parts[] = {
+        {"model.encoder.conv1.weight", 0, 0, 0, 64, 8, 3},  SIDE("encoder.conv1.bias", 0, 0, 64),
+        {"model.encoder.conv2.weight", 0, 0, 0, 64, 64, 3}, SIDE("encoder.conv2.bias", 0, 0, 64),
+        SIDE("encoder.embed_positions.weight", 0, 30, 64),  HEARS("encoder", "self_attn", 2),
+        WIDENS("encoder", 2, 96),                           SIDE("encoder.layer_norm.weight", 0, 0, 64),
+        SIDE("encoder.layer_norm.bias", 0, 0, 64),          SIDE("decoder.embed_tokens.weight", 0, 101, 64),
+        SIDE("decoder.embed_positions.weight", 0, 20, 64),  HEARS("decoder", "self_attn", 1),
+        HEARS("decoder", "encoder_attn", 1),                WIDENS("decoder", 1, 128),
+        SIDE("decoder.layer_norm.weight", 0, 0, 64),        SIDE("decoder.layer_norm.bias", 0, 0, 64)};
+    char text[600];
+    snprintf(text, sizeof text, WHISPER, 4);
+    CHECK(text, parts);
+    assert_null(open_whisper(2)); /* heads of two kinds */
+}
+
+static rft_part part_of(const rft_model *model, int64_t index, rft_phase_kind kind, int64_t tokens, int64_t context) {
+    rft_part p = rft_part_init();
+    assert_int_equal(rft_model_get_part(model, index, &(rft_phase){kind, 2, tokens}, context, &p, NULL), RFT_OK);
+    return p;
+}
+
+/* Two texts of 30 positions of sound. */
+static void whisper_hears_once(void **state) {
+    (void)state;
+    enum { UP = 4, CROSS_Q = 10, CROSS_K = 11 };
+    rft_model *model = open_whisper(4);
+    rft_layer later = rft_layer_init();
+    rft_shard shard = rft_shard_init();
+    const rft_phase decode = {RFT_PHASE_DECODE, 2, 1};
+    const rft_layer up = row_of(model, UP), q = row_of(model, CROSS_Q), k = row_of(model, CROSS_K);
+    assert_true(up.m == 60 && up.n == 96 && up.count == 3 && up.runs == 3 && strcmp(up.name, "enc_ffn_up") == 0);
+    assert_true(q.m == 6 && k.m == 60 && k.count == 2 && strcmp(k.name, "cross_attn_k") == 0);
+    assert_int_equal(rft_model_get_layer(model, CROSS_K, &decode, &later, NULL), RFT_OK);
+    assert_true(later.runs == 0 && later.flops == 0 && later.count == 2 && later.m == 60);
+    assert_int_equal(rft_model_get_shard(model, 3, &decode, 2, &shard, NULL), RFT_OK);
+    assert_true(shard.k == 32 && shard.collective_bytes == 0); /* the encoder's: nothing to sum in this step */
+    assert_int_equal(rft_model_get_layer(model, CROSS_Q, &decode, &later, NULL), RFT_OK);
+    assert_true(later.runs == 2 && later.m == 2);
+    /* Three tokens: the encoder's pairs, those of tokens among themselves, and of tokens with positions. */
+    const double pairs = 3 * 2 * 30 * 30 + 2 * 2 * 6 + 2 * 2 * 3 * 30, value = 64 * 2;
+    assert_true(part_of(model, 0, RFT_PHASE_PREFILL, 3, 0).flops == 2 * pairs * 64);
+    assert_true(part_of(model, 2, RFT_PHASE_PREFILL, 3, 0).write_bytes == 2 * 2 * (3 + 30) * 2 * value);
+    assert_true(part_of(model, 2, RFT_PHASE_DECODE, 1, 5).read_bytes == 2 * 2 * (5 + 30) * 2 * value);
+    assert_true(part_of(model, 0, RFT_PHASE_DECODE, 1, 5).flops == 2 * (2 * 2 * 6 + 2 * 2 * 30) * 64.0);
+    assert_true(part_of(model, 3, RFT_PHASE_DECODE, 1, 5).write_bytes == 2 * (2 * 3 + 1) * value);
+    assert_true(part_of(model, 3, RFT_PHASE_PREFILL, 1, 0).write_bytes == (2 * (2 * 3 + 1) + 60 * (3 * 2 + 1)) * value);
+    rft_model_free(model);
+}
+
 /* ---- GGUF ---- */
 
 static builder gguf;
@@ -242,7 +323,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpt2_is_turned),        cmocka_unit_test(phi3_is_joined),
         cmocka_unit_test(mixtral_has_a_tensor_an_expert), cmocka_unit_test(gpt_oss_is_stacked),
-        cmocka_unit_test(deepseek_begins_dense), cmocka_unit_test(gguf_experts_are_stacked),
+        cmocka_unit_test(deepseek_begins_dense), cmocka_unit_test(whisper_has_two_stacks),
+        cmocka_unit_test(whisper_hears_once),    cmocka_unit_test(gguf_experts_are_stacked),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -95,6 +95,7 @@ static void published_models(void **state) {
         {"deepseek-v2-lite", 15706484224, 15, 2.4, false, RFT_BF16, 0},
         {"deepseek-v3", 671026419200, 16, 37, false, RFT_BF16, 0},
         {"gpt-oss-20b", 20914757184, 8, 3.61, false, RFT_BF16, 0},
+        {"whisper-large-v3", 1543490560, 17, 0, true, RFT_F16, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rft_model *model = open_file(rows[i].file);
