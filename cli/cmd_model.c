@@ -255,9 +255,9 @@ static int check_shared_flags(const run_options *o) {
 }
 
 static const char doc[] =
-    "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file) or a config.json "
-    "alone as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the kernel. --run "
-    "measures each on the file's own weights, proven right first.\v"
+    "Lists the linear layers of a GGUF file, a Hugging Face checkpoint (its folder, index or .safetensors file), a config.json "
+    "alone or an ONNX graph as matrix products: size, stored type, epilogue behind each, bytes, intensity, what bounds it, the "
+    "kernel. --run measures each on the file's own weights, proven right first.\v"
     "On the CPU GGUF blocks and quantised checkpoints run in the low-bit form that they are stored in, with --compute i8 in 8 "
     "bits where their codes are whole numbers; a GPU decodes them to bf16 when they are loaded, shown as q4_1→bf16. A "
     "config.json has no weights, so --run takes random ones. X is of the type that W is run in, f32 beside low-bit W, unless --x "

@@ -48,17 +48,17 @@ static void make_epilogue(const rft_layer *layer, epilogue *e) {
 static void take_activations(run_options *o) {
     o->w = o->x;
     o->y = RFT_F32;
-    o->x_order = RFT_MN_CONTIGUOUS;
-    o->layout[0] = 't';
 }
 
 run_options model_layer_options(const run_options *base, bool x_given, const rft_model *model, const rft_layer *layer,
                                 bool *decoded) {
     run_options o = *base;
-    rft_weight_desc w;
+    rft_weight_desc w = rft_weight_desc_init();
     *decoded = !runs_as_stored(base, model, layer, &w);
     o.w = *decoded ? RFT_BF16 : w.elem;
     o.w_order = layer->order;
+    o.x_order = layer->x_order;
+    o.layout[0] = layer->x_order == RFT_MN_CONTIGUOUS ? 't' : 'n';
     o.layout[1] = layer->order == RFT_MN_CONTIGUOUS ? 'n' : 't';
     o.w_scales = *decoded ? (weight_scales){0} : (weight_scales){w.scale, w.zero, w.group_n, w.group_k, w.flags};
     if (!x_given)

@@ -72,7 +72,9 @@ static void text_head(const model_report *r) {
     cell parameters;
     format_si(parameters, (double)i->parameters, " parameters");
     printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", file_name(r->file), parameters);
-    if (i->unknown)
+    if (i->format == RFT_MODEL_ONNX)
+        printf("an ONNX graph: the products by constant matrices in it, on all tokens each\n");
+    else if (i->unknown)
         printf("architecture '%s' is not known: each matrix of weights is listed, its role unknown; tensors of other shapes are "
                "not\n", i->architecture);
     else

@@ -2,9 +2,9 @@
  *
  * rooftile_model.h - model files as lists of matrix products.
  *
- * A model (a GGUF v3 file, a Hugging Face checkpoint in safetensors files, or its config.json alone) is opened once and is
- * immutable from then on. It answers three questions: which tensors it holds, which linear layers they form, and what one phase
- * of inference costs in them.
+ * A model (a GGUF v3 file, a Hugging Face checkpoint in safetensors files, its config.json alone, or an ONNX file) is opened once
+ * and is immutable from then on. It answers three questions: which tensors it holds, which linear layers they form, and what one
+ * phase costs in them.
  *
  *     rft_model_open ┬ rft_model_get_layer(model, i, &phase, …)   one row a distinct linear: count, m, n, k, type, epilogue
  *                    ├ rft_model_get_cost(model, &phase, …)       FLOPs, weight bytes, parameters
@@ -12,6 +12,7 @@
  *                    └ rft_model_read_weight(model, tensor, …)      all of it as rft_weight_pack takes it, low-bit as stored
  *
  * Unknown architectures. Every tensor of two dimensions that can be a weight is a row, marked as of unknown role.
+ * ONNX.     A row is what the nodes of the graph multiply by: their products are known, what the model does with them is not.
  * Mixtures. A row of experts counts each W; `runs` says how many of them a phase reads.
  * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
  *           stays within a small multiple of the header. A file must not change while it is open (it is mapped).
@@ -34,7 +35,8 @@ typedef struct rft_model rft_model;
 typedef enum rft_model_format {
     RFT_MODEL_GGUF = 1,       /* tensors with data */
     RFT_MODEL_CONFIG = 2,     /* config.json: shapes only, no tensors */
-    RFT_MODEL_SAFETENSORS = 3 /* a checkpoint: config.json, and tensors with data in one or more files */
+    RFT_MODEL_SAFETENSORS = 3, /* a checkpoint: config.json, and tensors with data in one or more files */
+    RFT_MODEL_ONNX = 4        /* a graph, and tensors with data in the file and in others beside it */
 } rft_model_format;
 
 typedef enum rft_phase_kind {
@@ -71,7 +73,8 @@ typedef struct rft_model_info {
     uint64_t file_bytes;      /* of a checkpoint: of its safetensors files */
     int64_t experts, experts_used; /* 0: no mixture of experts */
     int64_t active_parameters; /* `parameters` without the experts that a token does not meet */
-    int32_t unknown;          /* 1: the library does not know the architecture; sizes are 0, and rows are all matrices */
+    int32_t unknown;          /* 1: the library does not know the architecture; sizes are 0, and rows are all matrices, of an ONNX
+                               * file its products by constants */
     int64_t source_layers, source_positions; /* of an encoder beside the decoder, which all other sizes are of; 0: it has none */
 } rft_model_info;
 
@@ -116,7 +119,7 @@ typedef struct rft_layer {
     int32_t unknown;        /* 1: of an unknown architecture, so its role is not known: it may be no linear layer. `name` is that
                              * of its tensor, each number between dots as `*`; m is B*T, the order taken for [out, in] */
     rft_pass pass;          /* m, n, k and orders are those of this pass' product; in wgrad tensor is -1 and weight_bytes 0 */
-    rft_order x_order;      /* of its X: RFT_MN_CONTIGUOUS in wgrad */
+    rft_order x_order;      /* of its X: RFT_MN_CONTIGUOUS in wgrad, and where a graph of ONNX has it turned */
 } rft_layer;
 
 /* Where the parts of a weight go: rft_weight_src that can be written, each NULL where the description lacks it. */
@@ -218,11 +221,13 @@ RFT_DEFINE_INIT(rft_quantize_options)
 #undef RFT_ZERO
 
 /* Opens a file, told apart by its first bytes, or a checkpoint by its folder (config.json, and model.safetensors or the files
- * that model.safetensors.index.json names), by that index, or by a .safetensors file with config.json beside it. RFT_E_IO: cannot
+ * that model.safetensors.index.json names), by that index, or by a .safetensors file with config.json beside it. Files that an
+ * ONNX file names for its data are opened too, inside of its folder. RFT_E_IO: cannot
  * be read (native is errno); RFT_E_ARG: damaged; RFT_E_UNSUPPORTED: sound, but of an architecture, version or kind that is not
  * supported. */
 RFT_API rft_status rft_model_open(const char *path, rft_model **out, rft_error *err);            /* [any] */
-/* The same over bytes of one GGUF file or config.json that the caller keeps, 8-byte aligned, until rft_model_free. */
+/* The same over bytes of one GGUF file, ONNX file with all of its data inside, or config.json that the caller keeps, 8-byte
+ * aligned, until rft_model_free. */
 RFT_API rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out, rft_error *err); /* [any] */
 RFT_API void rft_model_free(rft_model *model); /* NULL is allowed */                             /* [own] */
 

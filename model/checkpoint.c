@@ -45,22 +45,6 @@ static rft_status join(const char *folder, const char *name, char out[PATH_MAX],
     return RFT_OK;
 }
 
-/* The folder of a file, and the file's name in it. */
-static rft_status split(const char *path, char folder[PATH_MAX], const char **name, rft_error *err) {
-    const char *slash = strrchr(path, '/');
-    const size_t length = slash ? (size_t)(slash - path) : 1;
-    if (length >= PATH_MAX) {
-        return rft__error_set(err, RFT_E_IO, ENAMETOOLONG, "a path of %zu bytes is too long", strlen(path));
-    }
-    memcpy(folder, slash ? path : ".", length);
-    folder[length] = 0;
-    if (length == 0) {
-        memcpy(folder, "/", 2);
-    }
-    *name = slash ? slash + 1 : path;
-    return RFT_OK;
-}
-
 /* ---- names of files ---- */
 
 static rft_status check_file_name(const char *name, rft_error *err) {
@@ -278,7 +262,7 @@ rft_status rft__checkpoint_open(const rft__allocator *a, const char *path, rft__
     rft_status status = RFT_OK;
     *out = (rft__checkpoint){0};
     if (!is_folder(path)) {
-        RFT_TRY(split(path, folder, &name, err));
+        RFT_TRY(rft__path_split(path, folder, &name, err));
     }
     status = open_in(a, name ? folder : path, name, out, err);
     if (status != RFT_OK) {

@@ -65,6 +65,10 @@ rft_status rft__bind_index(const rft__binder *b, const char *suffix, const rft__
 /* The new tensor: n rows of k, of this type. */
 void rft__bind_shape(rft__tensor *out, rft_type type, int64_t n, int64_t k);
 
+/* Of integers, once codes, scales and zero points are known: the rest of the import, and the new tensor. as_signed: zero points
+ * are numbers about half the range too. */
+void rft__import_finish_ints(rft__import *import, bool as_signed, rft__tensor *out);
+
 extern const rft_type rft__import_floats[], rft__import_words[], rft__import_bytes[];
 
 /* ---- for decode functions ---- */

@@ -55,8 +55,7 @@ static bool zeros_are_half(const rft__import *im) {
     return true;
 }
 
-/* Once codes, scales and zero points are known. as_signed: zero points are numbers about half the range too. */
-static void finish_ints(rft__import *im, bool as_signed, rft__tensor *out) {
+void rft__import_finish_ints(rft__import *im, bool as_signed, rft__tensor *out) {
     const bool half = zeros_are_half(im), wide = im->bits > 4;
     as_signed = as_signed || half;
     im->decode = decode_ints;
@@ -119,7 +118,7 @@ rft_status rft__bind_gptq(const rft__binder *b, rft__import *im, rft__tensor *ou
     im->scale_n = 1;
     im->scale_k = im->n;
     describe(im, "gptq");
-    finish_ints(im, false, out);
+    rft__import_finish_ints(im, false, out);
     return RFT_OK;
 }
 
@@ -154,7 +153,7 @@ rft_status rft__bind_awq(const rft__binder *b, rft__import *im, rft__tensor *out
     im->scale_n = 1;
     im->scale_k = im->n;
     describe(im, "awq");
-    finish_ints(im, false, out);
+    rft__import_finish_ints(im, false, out);
     return RFT_OK;
 }
 
@@ -247,6 +246,6 @@ rft_status rft__bind_packed_int(const rft__binder *b, rft__import *im, rft__tens
     im->scale_n = im->groups;
     im->scale_k = 1;
     describe(im, im->part[ZEROS] ? "uint" : "int");
-    finish_ints(im, true, out);
+    rft__import_finish_ints(im, true, out);
     return RFT_OK;
 }

@@ -365,6 +365,7 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
     out->bias_tensor = row->bias_tensor;
     out->scheme = row->scheme;
     out->order = row->order;
+    out->x_order = row->x_order;
     out->parts = row->product->parts ? row->product->parts : "";
     out->experts = row->experts;
     out->experts_used = row->used;

@@ -25,6 +25,8 @@ typedef struct rft__layer {
     const char *scheme;          /* see rft_tensor */
     bool bias;
     bool unknown; /* a matrix whose role nobody knows */
+    rft_order x_order;
+    int64_t place; /* of the first such matrix among others, where the file fixes the order of rows */
 } rft__layer;
 
 typedef struct rft__layers {

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +42,21 @@ static rft_status map_open_file(int fd, const char *path, rft__mapping *out, rft
         return io_error("map", path, err);
     }
     *out = (rft__mapping){bytes, (size_t)st.st_size};
+    return RFT_OK;
+}
+
+rft_status rft__path_split(const char *path, char *folder, const char **name, rft_error *err) {
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) : 1;
+    if (length >= PATH_MAX) {
+        return rft__error_set(err, RFT_E_IO, ENAMETOOLONG, "a path of %zu bytes is too long", strlen(path));
+    }
+    memcpy(folder, slash ? path : ".", length);
+    folder[length] = 0;
+    if (length == 0) {
+        memcpy(folder, "/", 2);
+    }
+    *name = slash ? slash + 1 : path;
     return RFT_OK;
 }
 

@@ -12,6 +12,8 @@ typedef struct rft__mapping {
     size_t size;
 } rft__mapping;
 
+/* The folder of a file (capacity PATH_MAX), and the file's name in it. */
+rft_status rft__path_split(const char *path, char *folder, const char **name, rft_error *err);
 rft_status rft__map_file(const char *path, rft__mapping *out, rft_error *err);
 void rft__unmap_file(rft__mapping *mapping);
 

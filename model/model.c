@@ -10,18 +10,27 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "cursor.h"
 #include "matrices.h"
 #include "phase.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- open ---- */
 
-static void count_parameters(rft_model *m) {
+/* Tensors of a file beside an ONNX file may lie in each other: their sum has no bound. */
+static rft_status count_parameters(rft_model *m, rft_error *err) {
     for (size_t i = 0; i < m->tensors->count; i++) {
-        m->parameters += m->tensors->list[i].rows * m->tensors->list[i].dims[0]; /* all lie in the file: no overflow */
+        const rft__tensor *t = &m->tensors->list[i];
+        const bool weight = m->format != RFT_MODEL_ONNX || rft__matrix_can_be_weight(t);
+        if (weight && rft__add_overflows(m->parameters, t->rows * t->dims[0], &m->parameters)) {
+            RFT_FAIL(err, RFT_E_ARG, "the tensors have over 2^63 - 1 elements");
+        }
     }
+    return RFT_OK;
 }
 
 static rft_status list_layers(rft_model *m, bool gguf, rft_error *err) {
@@ -34,8 +43,7 @@ static rft_status read_gguf(rft_model *m, const void *bytes, size_t size, rft_er
     RFT_TRY(rft__gguf_parse(&m->allocator, bytes, size, &m->gguf, err));
     RFT_TRY(rft__hparams_from_gguf(&m->gguf, &m->hparams, err));
     RFT_TRY(list_layers(m, true, err));
-    count_parameters(m);
-    return RFT_OK;
+    return count_parameters(m, err);
 }
 
 /* Codes whose scales nobody found would be read as numbers. */
@@ -70,8 +78,26 @@ static rft_status read_checkpoint(rft_model *m, const char *path, rft_error *err
     if (!rft__hparams_unknown(&m->hparams)) {
         RFT_TRY(refuse_bare_codes(m, &quant, err));
     }
-    count_parameters(m);
-    return RFT_OK;
+    return count_parameters(m, err);
+}
+
+/* path NULL: bytes in memory, beside which no file lies. A graph says what it multiplies, not what for. */
+static rft_status read_onnx(rft_model *m, const unsigned char *bytes, size_t size, const char *path, rft_error *err) {
+    char folder[PATH_MAX];
+    const char *name;
+    rft__hparams *h = &m->hparams;
+    m->format = RFT_MODEL_ONNX;
+    if (path) {
+        RFT_TRY(rft__path_split(path, folder, &name, err));
+    }
+    RFT_TRY(rft__onnx_open(&m->allocator, bytes, size, path ? folder : NULL, &m->onnx, err));
+    m->tensors = &m->onnx.tensors;
+    m->file_bytes = size + rft__onnx_beside_bytes(&m->onnx);
+    h->arch = &rft__arch_unknown;
+    snprintf(h->prefix, sizeof h->prefix, "onnx");
+    rft__copy_printable(h->name, sizeof h->name, (const char *)m->onnx.name.bytes, m->onnx.name.size);
+    RFT_TRY(rft__onnx_layers(&m->allocator, &m->onnx, &m->layers, err));
+    return count_parameters(m, err);
 }
 
 /* Of a model without tensors. A tied lm_head is the embedding, which is counted already. */
@@ -101,7 +127,7 @@ static bool begins_json(const unsigned char *bytes, size_t size) {
     return i < size && bytes[i] == '{';
 }
 
-static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t size, rft_error *err) {
+static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t size, const char *path, rft_error *err) {
     m->file_bytes = size;
     if (size >= 4 && memcmp(bytes, "GGUF", 4) == 0) {
         return read_gguf(m, bytes, size, err);
@@ -112,8 +138,11 @@ static rft_status read_bytes(rft_model *m, const unsigned char *bytes, size_t si
     if (rft__safetensors_begins(bytes, size)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "safetensors in memory: give the path instead, since config.json is needed too");
     }
-    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json nor safetensors", size,
-             size ? bytes[0] : 0);
+    if (rft__onnx_begins(bytes, size)) {
+        return read_onnx(m, bytes, size, path, err);
+    }
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%zu bytes that begin with 0x%02x are neither GGUF nor a config.json, safetensors or ONNX",
+             size, size ? bytes[0] : 0);
 }
 
 static rft_status create(rft_model **out, rft_error *err) {
@@ -136,6 +165,7 @@ void rft_model_free(rft_model *m) {
         rft__gguf_free(&m->gguf);
         rft__import_free(&a, &m->imported);
         rft__checkpoint_free(&a, &m->checkpoint);
+        rft__onnx_free(&a, &m->onnx);
         rft__unmap_file(&m->mapping);
         rft__release(&a, m, sizeof *m);
     }
@@ -160,7 +190,7 @@ rft_status rft_model_open_memory(const void *bytes, size_t size, rft_model **out
     }
     rft_model *m = NULL;
     RFT_TRY(create(&m, err));
-    return finish(m, read_bytes(m, bytes, size, err), out);
+    return finish(m, read_bytes(m, bytes, size, NULL, err), out);
 }
 
 static rft_status read_file(rft_model *m, const char *path, rft_error *err) {
@@ -172,7 +202,7 @@ static rft_status read_file(rft_model *m, const char *path, rft_error *err) {
         rft__unmap_file(&m->mapping);
         return read_checkpoint(m, path, err);
     }
-    return read_bytes(m, m->mapping.bytes, m->mapping.size, err);
+    return read_bytes(m, m->mapping.bytes, m->mapping.size, path, err);
 }
 
 rft_status rft_model_open(const char *path, rft_model **out, rft_error *err) {
@@ -306,7 +336,7 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
 /* ---- weights as they are stored ---- */
 
 static rft_status describe_plain(const rft__tensor *t, rft_weight_desc *desc, rft_error *err) {
-    if (t->n_dims < 2 || !t->format->decode_blocks) {
+    if (t->n_dims < 2 || !t->format->decode_blocks || t->dims[0] % t->format->block_elements != 0) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s of %" PRIu32 " dimensions: no weight that can be packed", t->name,
                  t->format->name, t->n_dims);
     }
@@ -412,9 +442,9 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
     if (ld < t->dims[0] || rft__mul_overflows(rows, ld, &extent) || rft__mul_overflows(extent, 4, &extent)) {
         RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
     }
-    if (!t->import && !t->format->decode_blocks) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s, which is known by name and size only: it has no decoder", t->name,
-                 t->format->name);
+    if (!t->import && (!t->format->decode_blocks || t->dims[0] % t->format->block_elements != 0)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s%s: it has no decoder", t->name, t->format->name,
+                 t->format->decode_blocks ? " whose rows do not begin at bytes" : ", which is known by name and size only");
     }
     return RFT_OK;
 }

@@ -9,16 +9,18 @@
 #include "import.h"
 #include "layers.h"
 #include "mapping.h"
+#include "onnx.h"
 
 struct rft_model {
     rft__allocator allocator;
-    rft__mapping mapping; /* of a GGUF file or config.json; none where the caller keeps the bytes */
+    rft__mapping mapping; /* of a GGUF or ONNX file or config.json; none where the caller keeps the bytes */
     uint64_t file_bytes;
     rft_model_format format;
     rft__gguf gguf;
     rft__checkpoint checkpoint;
+    rft__onnx onnx;
     rft__imported imported;      /* of a checkpoint whose config.json says that it is quantised */
-    const rft__tensors *tensors; /* of one of the three; none for a config.json */
+    const rft__tensors *tensors; /* of one of the four; none for a config.json */
     rft__hparams hparams;
     rft__layers layers;
     int64_t parameters;

@@ -161,7 +161,7 @@ rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase 
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "phase train: what ranks exchange on the way back is not known");
     }
     const rft__layer *own = &m->layers.rows[row];
-    if (own->unknown) {
+    if (rft__hparams_unknown(&m->hparams)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", own->name);
     }
     rft_shard result = rft_shard_init();

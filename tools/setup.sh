@@ -40,7 +40,7 @@ has_nvrtc() {
         compgen -G "$NVRTC_DIR/nvidia/*/lib/libnvrtc.so.1[23]" >/dev/null
 }
 
-has_python_packages() { PYTHONPATH=$PYTHON_DIR python3 -c 'import gguf, ml_dtypes, numpy, safetensors, setuptools, wheel' >/dev/null 2>&1; }
+has_python_packages() { PYTHONPATH=$PYTHON_DIR python3 -c 'import gguf, ml_dtypes, numpy, onnx, safetensors, setuptools, wheel' >/dev/null 2>&1; }
 
 # One line a package that is missing: the command or header that shows it, then its Debian name.
 missing_packages() {
@@ -116,7 +116,7 @@ install_nvrtc() {
 install_python_packages() {
     echo "setup: fetching Python packages into $PYTHON_DIR"
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --retries 1 --timeout 20 --target "$PYTHON_DIR" \
-        "gguf>=0.19,<1" "ml_dtypes>=0.5,<1" numpy "safetensors>=0.4,<1" "setuptools>=70" wheel ||
+        "gguf>=0.19,<1" "ml_dtypes>=0.5,<1" numpy "onnx>=1.17,<2" "safetensors>=0.4,<1" "setuptools>=70" wheel ||
         echo "setup: going on without them; tests that compare with Python packages will be skipped" >&2
 }
 

@@ -375,6 +375,14 @@ END
     run 0 model "$work/unknown.gguf" --run "${quick[@]}"
     says "architecture 'mamba' is not known: each matrix"
     says 'blk\.\*\.attn_q\.weight .*role unknown'
+    run 0 model "$root/tests/fuzz/corpus/onnx/layers.onnx" --run "${quick[@]}"
+    says '^an ONNX graph: the products by constant matrices'
+    says '^/model/layers\.\*/up/MatMul +3 +1 +2 +32  f32  bias '
+    run 0 model "$root/tests/fuzz/corpus/onnx/nbits.onnx" --run "${quick[@]}" --json
+    says '"w":"nbits int4".*"layer":"a.weight"'
+    run 4 model "$root/tests/fuzz/corpus/onnx/external.onnx"
+    complains 'external.bin'
+    run 3 model "$root/tests/fuzz/corpus/onnx/layers.onnx" --tp 2
     run 2 model "$work/unknown.gguf" --context 5
     complains "'mamba' is not known"
     run 0 model "$work/unknown.gguf" --json
