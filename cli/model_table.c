@@ -253,7 +253,8 @@ static void text_shards(const model_report *r) {
         snprintf(c[4], CELL, "%.0f", 1e-3 * s->weight_bytes);
         snprintf(c[5], CELL, "%s", s->collective[0] ? s->collective : "-");
         amount(c[6], s->sent_bytes, "B");
-        snprintf(c[7], CELL, "%.*s", CELL - 1, s->note);
+        _Static_assert(CELL >= sizeof s->note, "a note is shown whole");
+        strcpy(c[7], s->note);
     }
     putchar('\n');
     text_table(columns, N, cells, (size_t)r->n);

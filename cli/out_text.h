@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CELL 128
+#define CELL 176 /* the notes of shards are the longest */
 
 typedef struct column {
     const char *title;

@@ -148,10 +148,10 @@ static rft_status read_tensor_name(rft__cursor *c, char copy[RFT_GGUF_MAX_NAME],
     const char *name;
     size_t length;
     RFT_TRY(rft__cursor_string(c, "a tensor name", &name, &length));
-    if (length >= RFT_GGUF_MAX_NAME || !printable(name, length)) {
+    if (length == 0 || length >= RFT_GGUF_MAX_NAME || !printable(name, length)) {
         RFT_FAIL(c->err, RFT_E_ARG,
-                 "the tensor name of %zu bytes before offset %zu is longer than %d or holds control characters", length, c->at,
-                 RFT_GGUF_MAX_NAME - 1);
+                 "the tensor name of %zu bytes before offset %zu is empty, longer than %d or holds control characters", length,
+                 c->at, RFT_GGUF_MAX_NAME - 1);
     }
     memcpy(copy, name, length);
     copy[length] = 0;
@@ -194,7 +194,11 @@ static rft_status read_tensor(rft__cursor *c, char name[RFT_GGUF_MAX_NAME], rft_
         RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has rows of %" PRId64 ", not a multiple of %" PRIu32 ", the block of %s",
                  t->name, t->dims[0], t->format->block_elements, t->format->name);
     }
-    return rft__format_bytes(t->format->type, t->rows, t->dims[0], &t->bytes, c->err);
+    if (rft__format_bytes(t->format->type, t->rows, t->dims[0], &t->bytes, NULL) != RFT_OK) {
+        RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' of %" PRId64 " rows of %" PRId64 " %s is too large", t->name, t->rows,
+                 t->dims[0], t->format->name);
+    }
+    return RFT_OK;
 }
 
 static rft_status fill_tensors(rft__gguf *g, rft__cursor *c, size_t count, size_t name_bytes) {

@@ -8,50 +8,68 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 
-static rft_status check_range(const char *what, int64_t value, int64_t min, int64_t max, rft_error *err) {
-    if (value < min || value > max) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not in %" PRId64 "..%" PRId64, what, value, min, max);
+enum { KEY_TEXT = 64 };
+
+_Static_assert(sizeof(((rft__hparams *)0)->keys) / sizeof(char *) >=
+                   (offsetof(rft__hparams, keys) - offsetof(rft__hparams, hidden)) / sizeof(int64_t),
+               "each size has a place for its key");
+
+/* "'hidden_size': ", or nothing where no key of the file holds the size. */
+static void key_text(rft__hparams *h, const int64_t *size, char text[KEY_TEXT]) {
+    const char *key = *rft__hparams_key(h, size);
+    snprintf(text, KEY_TEXT, key ? "'%s': " : "%s", key ? key : "");
+}
+
+static rft_status check_range(rft__hparams *h, const char *what, const int64_t *size, int64_t min, int64_t max, rft_error *err) {
+    char key[KEY_TEXT];
+    if (*size < min || *size > max) {
+        key_text(h, size, key);
+        RFT_FAIL(err, RFT_E_ARG, "%s%s = %" PRId64 " is not in %" PRId64 "..%" PRId64, key, what, *size, min, max);
     }
     return RFT_OK;
 }
 
-static rft_status check_divides(const char *what, int64_t value, const char *by, int64_t divisor, rft_error *err) {
-    if (value % divisor != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "%s = %" PRId64 " is not a multiple of %s = %" PRId64, what, value, by, divisor);
+static rft_status check_divides(rft__hparams *h, const char *what, const int64_t *size, const char *by, int64_t divisor,
+                                rft_error *err) {
+    char key[KEY_TEXT];
+    if (*size % divisor != 0) {
+        key_text(h, size, key);
+        RFT_FAIL(err, RFT_E_ARG, "%s%s = %" PRId64 " is not a multiple of %s = %" PRId64, key, what, *size, by, divisor);
     }
     return RFT_OK;
 }
 
 static rft_status check_heads(rft__hparams *h, rft_error *err) {
-    RFT_TRY(check_range("heads", h->heads, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "heads", &h->heads, 1, RFT_MAX_SIZE, err));
     h->kv_heads = h->kv_heads ? h->kv_heads : h->heads;
-    RFT_TRY(check_range("kv heads", h->kv_heads, 1, h->heads, err));
-    RFT_TRY(check_divides("heads", h->heads, "kv heads", h->kv_heads, err));
+    RFT_TRY(check_range(h, "kv heads", &h->kv_heads, 1, h->heads, err));
+    RFT_TRY(check_divides(h, "heads", &h->heads, "kv heads", h->kv_heads, err));
     if (h->arch->mla) {
         const int64_t cap = RFT_MAX_SIZE / h->heads / 2;
-        RFT_TRY(check_range("q_lora_rank", h->q_rank, 0, RFT_MAX_SIZE, err));
-        RFT_TRY(check_range("kv_lora_rank", h->kv_rank, 1, RFT_MAX_SIZE / 2, err));
-        RFT_TRY(check_range("head size without rotation", h->nope, 1, cap, err));
-        RFT_TRY(check_range("rotary head size", h->rope, 1, cap, err));
-        RFT_TRY(check_range("head size of values", h->v_dim, 1, cap, err));
+        RFT_TRY(check_range(h, "q_lora_rank", &h->q_rank, 0, RFT_MAX_SIZE, err));
+        RFT_TRY(check_range(h, "kv_lora_rank", &h->kv_rank, 1, RFT_MAX_SIZE / 2, err));
+        RFT_TRY(check_range(h, "head size without rotation", &h->nope, 1, cap, err));
+        RFT_TRY(check_range(h, "rotary head size", &h->rope, 1, cap, err));
+        RFT_TRY(check_range(h, "head size of values", &h->v_dim, 1, cap, err));
         h->head_dim = h->nope + h->rope;
     }
     if (h->head_dim == 0) {
-        RFT_TRY(check_divides("hidden size", h->hidden, "heads", h->heads, err));
+        RFT_TRY(check_divides(h, "hidden size", &h->hidden, "heads", h->heads, err));
         h->head_dim = h->hidden / h->heads;
     }
-    return check_range("head size", h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
+    return check_range(h, "head size", &h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
 }
 
-static rft_status check_source(const rft__hparams *h, rft_error *err) {
+static rft_status check_source(rft__hparams *h, rft_error *err) {
     if (!h->arch->source) {
         return RFT_OK;
     }
-    RFT_TRY(check_range("encoder layers", h->source_layers, 1, RFT_MAX_LAYERS, err));
-    RFT_TRY(check_range("ffn size of the encoder", h->source_ffn, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("positions of the encoder", h->source, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("mel bins", h->bands, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "encoder layers", &h->source_layers, 1, RFT_MAX_LAYERS, err));
+    RFT_TRY(check_range(h, "ffn size of the encoder", &h->source_ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "positions of the encoder", &h->source, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "mel bins", &h->bands, 1, RFT_MAX_SIZE, err));
     if (h->source_heads != h->heads) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "encoder heads = %" PRId64 " differ from decoder heads = %" PRId64, h->source_heads,
                  h->heads);
@@ -78,16 +96,16 @@ static rft_status check_experts(rft__hparams *h, rft_error *err) {
         return RFT_OK;
     }
     h->expert_ffn = h->expert_ffn ? h->expert_ffn : h->ffn;
-    RFT_TRY(check_range("experts", h->experts, 1, RFT_MAX_EXPERTS, err));
-    RFT_TRY(check_range("experts of a token", h->used, 1, h->experts, err));
-    RFT_TRY(check_range("ffn size of an expert", h->expert_ffn, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("dense blocks", h->dense_first, 0, h->layers, err));
+    RFT_TRY(check_range(h, "experts", &h->experts, 1, RFT_MAX_EXPERTS, err));
+    RFT_TRY(check_range(h, "experts of a token", &h->used, 1, h->experts, err));
+    RFT_TRY(check_range(h, "ffn size of an expert", &h->expert_ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "dense blocks", &h->dense_first, 0, h->layers, err));
     if (h->dense_first > 0 && !has_dense(h->arch)) {
         RFT_FAIL(err, RFT_E_ARG, "dense blocks = %" PRId64 ": %s has none", h->dense_first, h->arch->name);
     }
-    RFT_TRY(check_range("shared experts", h->shared, 0, RFT_MAX_EXPERTS, err));
+    RFT_TRY(check_range(h, "shared experts", &h->shared, 0, RFT_MAX_EXPERTS, err));
     h->shared_ffn = h->shared ? h->shared * h->expert_ffn : h->shared_ffn;
-    RFT_TRY(check_range("ffn size of the shared experts", h->shared_ffn, 0, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "ffn size of the shared experts", &h->shared_ffn, 0, RFT_MAX_SIZE, err));
     if (h->sparse_step > 1) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "decoder_sparse_step or moe_layer_freq = %" PRId64 ": only 1 is supported",
                  h->sparse_step);
@@ -96,12 +114,12 @@ static rft_status check_experts(rft__hparams *h, rft_error *err) {
 }
 
 rft_status rft__hparams_check(rft__hparams *h, rft_error *err) {
-    RFT_TRY(check_range("layers", h->layers, 1, RFT_MAX_LAYERS, err));
-    RFT_TRY(check_range("hidden size", h->hidden, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("ffn size", h->ffn, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("vocabulary", h->vocab, 1, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("token types", h->types, 0, RFT_MAX_SIZE, err));
-    RFT_TRY(check_range("context", h->context, 0, h->arch->positions ? RFT_MAX_SIZE : INT64_MAX, err));
+    RFT_TRY(check_range(h, "layers", &h->layers, 1, RFT_MAX_LAYERS, err));
+    RFT_TRY(check_range(h, "hidden size", &h->hidden, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "ffn size", &h->ffn, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "vocabulary", &h->vocab, 1, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "token types", &h->types, 0, RFT_MAX_SIZE, err));
+    RFT_TRY(check_range(h, "context", &h->context, 0, h->arch->positions ? RFT_MAX_SIZE : INT64_MAX, err));
     RFT_TRY(check_experts(h, err));
     RFT_TRY(check_heads(h, err));
     return check_source(h, err);

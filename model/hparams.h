@@ -61,7 +61,7 @@ typedef struct rft__group { /* products of a part of the block */
     size_t count;
 } rft__group;
 
-enum { RFT_ARCH_GROUPS = 5 };
+enum { RFT_ARCH_GROUPS = 5, RFT_HPARAM_KEYS = 32 };
 
 typedef struct rft__arch {
     const char *name;   /* model_type in config.json; of files without experts general.architecture too */
@@ -99,10 +99,14 @@ typedef struct rft__hparams {
     int64_t source_layers, source_heads, source_ffn, source; /* of the encoder beside the decoder; source: its positions */
     int64_t bands;                                           /* of a position of sound */
     int64_t sparse_step;                                                /* every so many blocks have experts; 1 is supported */
+    const char *keys[RFT_HPARAM_KEYS]; /* of the file, of each size by its place behind `hidden`; NULL: it follows from others */
     bool tied, qkv_bias, output_bias, mlp_bias;
     rft_epi_kind act;
     rft_type type; /* of the weights; config.json only */
 } rft__hparams;
+
+/* Of one of the sizes above. */
+static inline const char **rft__hparams_key(rft__hparams *h, const int64_t *size) { return &h->keys[size - &h->hidden]; }
 
 /* name: model_type, or with gguf general.architecture, where experts tell rows of one name apart. NULL: it has no row. */
 const rft__arch *rft__arch_find(const char *name, bool gguf, bool moe);

@@ -95,19 +95,20 @@ enum { N_KEYS = sizeof keys / sizeof keys[0] };
 static int64_t *field_of(rft__hparams *h, const key_row *row) { return (int64_t *)(void *)((char *)h + row->field); }
 
 static bool applies(const rft__hparams *h, const key_row *row) {
-    return row->arch[0] == 0 || strcmp(row->arch, h->arch->name) == 0;
+    return row->arch[0] == 0 || strcmp(row->arch, h->arch->name) == 0 || (h->arch->moe && strcmp(row->arch, "moe") == 0) ||
+           (h->arch->mla && strcmp(row->arch, "latent") == 0);
 }
 
-static rft_status check_needed(const json_t *root, rft__hparams *h, const key_row *needed, rft_error *err) {
+static rft_status check_needed(rft__hparams *h, const key_row *needed, rft_error *err) {
     const char *name = needed->key;
-    bool given = *field_of(h, needed) != 0;
+    const int64_t *field = field_of(h, needed);
     for (size_t i = 0; i < N_KEYS; i++) {
         if (keys[i].field == needed->field && applies(h, &keys[i])) {
-            given = given || rft__json_find(root, keys[i].key);
             name = keys[i].key;
         }
     }
-    return given ? RFT_OK : rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", name);
+    return *field != 0 || *rft__hparams_key(h, field) ? RFT_OK
+                                                      : rft__error_set(err, RFT_E_ARG, 0, "the key '%s' is missing", name);
 }
 
 static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err) {
@@ -117,8 +118,9 @@ static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err
     h->head_dim = a->head_dim;
     h->vocab = a->vocab;
     for (size_t i = 0; i < N_KEYS; i++) {
-        if (applies(h, &keys[i])) {
-            RFT_TRY(rft__json_size(root, keys[i].key, false, field_of(h, &keys[i]), err));
+        if (applies(h, &keys[i]) && rft__json_find(root, keys[i].key)) {
+            RFT_TRY(rft__json_size(root, keys[i].key, true, field_of(h, &keys[i]), err));
+            *rft__hparams_key(h, field_of(h, &keys[i])) = keys[i].key;
         }
     }
     if (h->ffn == 0 && a->ffn_times > 0 && rft__mul_overflows(a->ffn_times, h->hidden, &h->ffn)) {
@@ -126,7 +128,7 @@ static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err
     }
     for (size_t i = 0; i < N_KEYS; i++) {
         if (keys[i].needed && applies(h, &keys[i])) {
-            RFT_TRY(check_needed(root, h, &keys[i], err));
+            RFT_TRY(check_needed(h, &keys[i], err));
         }
     }
     return RFT_OK;

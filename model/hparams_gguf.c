@@ -12,16 +12,28 @@
 enum { KEY_CAP = 128 };
 
 /* Reads "<architecture>.<suffix>". */
-static rft_status read_size(const rft__gguf *g, const rft__hparams *h, const char *suffix, bool required, int64_t *out,
-                            rft_error *err) {
+static rft_status read_number(const rft__gguf *g, const rft__hparams *h, const char *suffix, bool required, int64_t *out,
+                              rft_error *err) {
     char key[KEY_CAP];
     snprintf(key, sizeof key, "%s.%s", h->prefix, suffix);
     return rft__gguf_integer(g, key, required, 0, INT64_MAX, out, err);
 }
 
+/* The same into a size of h, which remembers the key where it is there. */
+static rft_status read_size(const rft__gguf *g, rft__hparams *h, const char *suffix, bool required, int64_t *size,
+                            rft_error *err) {
+    int64_t value = -1;
+    RFT_TRY(read_number(g, h, suffix, required, &value, err));
+    if (value >= 0) {
+        *size = value;
+        *rft__hparams_key(h, size) = suffix;
+    }
+    return RFT_OK;
+}
+
 static rft_status read_experts(const rft__gguf *g, rft__hparams *h, rft_error *err) {
     RFT_TRY(read_size(g, h, "expert_count", false, &h->experts, err));
-    RFT_TRY(read_size(g, h, "expert_used_count", false, &h->used, err));
+    RFT_TRY(read_size(g, h, "expert_used_count", h->arch->moe, &h->used, err));
     RFT_TRY(read_size(g, h, "expert_feed_forward_length", false, &h->expert_ffn, err));
     RFT_TRY(read_size(g, h, "expert_shared_feed_forward_length", false, &h->shared_ffn, err));
     RFT_TRY(read_size(g, h, "expert_shared_count", false, &h->shared, err));
@@ -33,7 +45,7 @@ static rft_status read_latent(const rft__gguf *g, rft__hparams *h, rft_error *er
     RFT_TRY(read_size(g, h, "attention.q_lora_rank", false, &h->q_rank, err));
     RFT_TRY(read_size(g, h, "attention.kv_lora_rank", true, &h->kv_rank, err));
     RFT_TRY(read_size(g, h, "rope.dimension_count", true, &h->rope, err));
-    RFT_TRY(read_size(g, h, "attention.key_length", true, &key_length, err));
+    RFT_TRY(read_number(g, h, "attention.key_length", true, &key_length, err));
     RFT_TRY(read_size(g, h, "attention.value_length", true, &h->v_dim, err));
     h->nope = key_length - h->rope;
     return RFT_OK;
@@ -48,7 +60,7 @@ static rft_status read_head_sizes(const rft__gguf *g, rft__hparams *h, rft_error
     }
     RFT_TRY(read_size(g, h, "attention.key_length", false, &h->head_dim, err));
     value_length = h->head_dim;
-    RFT_TRY(read_size(g, h, "attention.value_length", false, &value_length, err));
+    RFT_TRY(read_number(g, h, "attention.value_length", false, &value_length, err));
     if (value_length != h->head_dim) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED,
                  "%s.attention.value_length = %" PRId64 " differs from key_length = %" PRId64

@@ -359,14 +359,62 @@ static void tensors_are_absent(void **state) {
     rft_model_free(model);
 }
 
+/* Some mixtures size experts by a key of their own; where others have it too, it does not count. */
+static void experts_have_their_own_ffn_size(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        int64_t ffn; /* of an expert */
+    } rows[] = {{"qwen3_moe", 48}, {"qwen2_moe", 48}, {"mixtral", 96}, {"gpt_oss", 96}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "{\"model_type\":\"%s\"," SIZES ",\"moe_intermediate_size\":48,\"num_experts\":4,"
+                 "\"num_experts_per_tok\":2}", rows[i].type);
+        rft_model *model = open_good(text);
+        const rft_layer layer = layer_of(model, 5);
+        if (strncmp(layer.name, "expert_", 7) != 0 || layer.n != (i == 3 ? 2 : 1) * rows[i].ffn) {
+            fail_msg("%s: %s has %lld columns", rows[i].type, layer.name, (long long)layer.n);
+        }
+        rft_model_free(model);
+    }
+    rft_model *model = open_good(LLAMA ",\"moe_intermediate_size\":48}");
+    assert_true(layer_of(model, 4).n == 96);
+    rft_model_free(model);
+}
+
 /* ---- refusals ---- */
+
+typedef struct refusal {
+    rft_status status;
+    const char *text, *part;
+} refusal;
+
+static void assert_refused(const refusal *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        rft_model *model;
+        rft_error err;
+        const rft_status got = open_text(rows[i].text, &model, &err);
+        if (got != rows[i].status || !strstr(err.message, rows[i].part) || model) {
+            fail_msg("%s: status %d, '%s'; expected %d, '%s'", rows[i].text, got, err.message, rows[i].status, rows[i].part);
+        }
+    }
+}
+
+static void bad_experts_are_refused(void **state) {
+    (void)state;
+    static const refusal rows[] = {
+        {RFT_E_ARG, MOE ",\"num_experts\":8}", "the key 'num_experts_per_tok' is missing"},
+        {RFT_E_ARG, MOE ",\"num_experts_per_tok\":2}", "the key 'num_experts' is missing"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":0}", "'num_experts_per_tok': experts of a token = 0"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":9}", "experts of a token = 9 is not in 1..8"},
+        {RFT_E_ARG, MOE ",\"num_local_experts\":9999,\"num_experts_per_tok\":2}", "'num_local_experts': experts = 9999"},
+    };
+    assert_refused(rows, sizeof rows / sizeof rows[0]);
+}
 
 static void bad_configs_are_refused(void **state) {
     (void)state;
-    static const struct {
-        rft_status status;
-        const char *text, *part;
-    } rows[] = {
+    static const refusal rows[] = {
         {RFT_E_ARG, "{", "JSON line 1"},
         {RFT_E_ARG, LLAMA "} trailing", "JSON line 1"},
         {RFT_E_ARG, "{\"a\":1,\"a\":2}", "duplicate"},
@@ -377,9 +425,11 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, LLAMA ",\"head_dim\":\"64\"}", "'head_dim' is not a whole number"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":16.5}", "'head_dim' is not a whole number"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":-1}", "head_dim = -1 is negative"},
-        {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775807}", "head size = 9223372036854775807 is not in 1..1048576"},
+        {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775807}",
+         "'head_dim': head size = 9223372036854775807 is not in 1..1048576"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775808}", "JSON"},
-        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":3}", "not a multiple of kv heads = 3"},
+        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":3}", "'num_attention_heads': heads = 4 is not a multiple of kv heads = 3"},
+        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":5}", "'num_key_value_heads': kv heads = 5 is not in 1..4"},
         {RFT_E_ARG, LLAMA ",\"tie_word_embeddings\":1}", "'tie_word_embeddings' is neither true nor false"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"torch_dtype\":\"int3\"}", "'int3' is none of"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"hidden_act\":\"tan\\u001b\"}", "hidden_act = 'tan?'"},
@@ -389,8 +439,6 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_UNSUPPORTED, LLAMA ",\"quantization_config\":{\"quant_method\":\"gptq\"}}", "method 'gptq'"},
         {RFT_E_ARG, MOE ",\"num_experts\":4611686018427387904,\"num_experts_per_tok\":2}",
          "experts = 4611686018427387904 is not in 1..4096"},
-        {RFT_E_ARG, MOE ",\"num_experts\":8}", "experts of a token = 0 is not in 1..8"},
-        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":9}", "experts of a token = 9 is not in 1..8"},
         {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"mlp_only_layers\":[1]}", "mlp_only_layers"},
         {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"decoder_sparse_step\":2}", "only 1 is supported"},
         {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"first_k_dense_replace\":1}", "dense blocks = 1: "},
@@ -398,7 +446,7 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, "{\"model_type\":\"gpt2\"}", "'n_embd' is missing"},
         {RFT_E_ARG, "{\"model_type\":\"gpt2\",\"n_embd\":9223372036854775807}", "hidden size = 9223372036854775807 is over"},
         {RFT_E_ARG, "{\"model_type\":\"deepseek_v3\"," SIZES ",\"n_routed_experts\":8,\"num_experts_per_tok\":2}",
-         "kv_lora_rank = 0 is not in"},
+         "the key 'kv_lora_rank' is missing"},
         {RFT_E_ARG,
          "{\"model_type\":\"mixtral\",\"hidden_size\":4194304,\"num_hidden_layers\":4096,\"intermediate_size\":4194304,"
          "\"vocab_size\":1,\"num_attention_heads\":1,\"num_local_experts\":4096,\"num_experts_per_tok\":1}",
@@ -409,16 +457,9 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG,
          "{\"model_type\":\"llama\",\"hidden_size\":64,\"num_hidden_layers\":4611686018427387904,\"intermediate_size\":1,"
          "\"vocab_size\":1,\"num_attention_heads\":1}",
-         "layers = 4611686018427387904 is not in 1..4096"},
+         "'num_hidden_layers': layers = 4611686018427387904 is not in 1..4096"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        rft_model *model;
-        rft_error err;
-        const rft_status got = open_text(rows[i].text, &model, &err);
-        if (got != rows[i].status || !strstr(err.message, rows[i].part) || model) {
-            fail_msg("%s: status %d, '%s'; expected %d, '%s'", rows[i].text, got, err.message, rows[i].status, rows[i].part);
-        }
-    }
+    assert_refused(rows, sizeof rows / sizeof rows[0]);
 }
 
 static void truncation_at_every_byte(void **state) {
@@ -470,7 +511,9 @@ int main(void) {
         cmocka_unit_test(cache_of_a_token),
         cmocka_unit_test(architectures_are_cut),
         cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
+        cmocka_unit_test(experts_have_their_own_ffn_size),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
+        cmocka_unit_test(bad_experts_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(oversize_is_refused),
     };

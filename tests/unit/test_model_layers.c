@@ -413,7 +413,7 @@ static void inconsistent_sizes_are_refused(void **state) {
     } rows[] = {
         {"llama.embedding_length", 32,
          "'blk.0.attn_q.weight' has 2 dimensions, K = 64 and N = 64; the model's sizes demand K = 32"},
-        {"llama.embedding_length", 0, "hidden size = 0 is not in 1..4194304"},
+        {"llama.embedding_length", 0, "'embedding_length': hidden size = 0 is not in 1..4194304"},
         {"llama.block_count", 3, "'blk.2.attn_q.weight' is missing"},
         {"llama.block_count", 4000, "block_count = 4000, but the file holds 15 tensors"},
         {"llama.block_count", 4294967295u, "layers = 4294967295 is not in 1..4096"},
