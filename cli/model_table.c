@@ -81,6 +81,9 @@ static void text_head(const model_report *r) {
         printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
                (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
                (long long)i->vocab, i->tied ? " (tied)" : "");
+    if (i->windowed_layers > 0)
+        printf("a token sees the last %lld positions in %lld of the layers\n", (long long)i->window,
+               (long long)i->windowed_layers);
     if (i->source_layers > 0)
         printf("encoder: %lld layers on %lld positions, when a text begins\n", (long long)i->source_layers,
                (long long)i->source_positions);

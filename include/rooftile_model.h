@@ -76,6 +76,7 @@ typedef struct rft_model_info {
     int32_t unknown;          /* 1: the library does not know the architecture; sizes are 0, and rows are all matrices, of an ONNX
                                * file its products by constants */
     int64_t source_layers, source_positions; /* of an encoder beside the decoder, which all other sizes are of; 0: it has none */
+    int64_t window, windowed_layers; /* positions that a token sees, itself among them, in so many layers; 0: all in each */
 } rft_model_info;
 
 typedef struct rft_tensor {
@@ -132,7 +133,7 @@ typedef struct rft_weight_parts {
 
 /* What a step does beside its linear layers, of all blocks together: the least traffic of a pass that reads and writes each value
  * once, with activations, norms and cache in 16 bits. `context` positions of each sequence lie in the cache before; every
- * token sees all before it and itself (an encoder's: all of its text), as windows of attention are not known. In training the way
+ * token sees all before it and itself (an encoder's: all of its text), or the last ones of a window. In training the way
  * back is counted too: attention computes its scores anew, gradients of weights are f32, read and written. Bias gradients,
  * derivatives of activations and the optimiser are not. */
 typedef struct rft_part {

@@ -174,6 +174,8 @@ static const rft__product pooler[] = {
     {.name = "pooler", .hf = "pooler.dense", .n = HID, .k = HID, .bias = RFT_BIAS_ALWAYS, .where = RFT_ONCE},
 };
 
+#define BETWEEN(positions, every) .windows = RFT_WINDOWS_BETWEEN, .window = positions, .full_every = every
+#define LATE .windows = RFT_WINDOWS_LATE, .window = 4096
 #define LLAMA_BLOCK .groups = {GROUP(attention), GROUP(gated), GROUP(head)}, .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1
 #define GEMMA_BLOCK \
     .groups = {GROUP(attention_normed), GROUP(gated_normed), GROUP(head)}, .act = RFT_EPI_GELU_TANH, .norms = 4, .end_norms = 1, \
@@ -186,16 +188,17 @@ static const rft__product pooler[] = {
 
 static const rft__arch archs[] = {
     {.name = "llama", .gguf = "llama", .blocks = LAYERS, LLAMA_BLOCK, .permuted = true, .convertible = true},
-    {.name = "mistral", .gguf = "llama", .blocks = LAYERS, LLAMA_BLOCK, .permuted = true, .convertible = true},
-    {.name = "qwen2", .gguf = "qwen2", .blocks = LAYERS, LLAMA_BLOCK, .qkv_bias = true, .convertible = true},
-    {.name = "qwen3", .gguf = "qwen3", .blocks = LAYERS, LLAMA_BLOCK, .qk_norm = true, .convertible = true},
+    {.name = "mistral", .gguf = "llama", .blocks = LAYERS, LLAMA_BLOCK, .permuted = true, .convertible = true,
+     .windows = RFT_WINDOWS_ALL},
+    {.name = "qwen2", .gguf = "qwen2", .blocks = LAYERS, LLAMA_BLOCK, .qkv_bias = true, .convertible = true, LATE},
+    {.name = "qwen3", .gguf = "qwen3", .blocks = LAYERS, LLAMA_BLOCK, .qk_norm = true, .convertible = true, LATE},
     {.name = "smollm3", .gguf = "smollm3", .blocks = LAYERS, LLAMA_BLOCK, .tied = true, .permuted = true, .convertible = true},
-    {.name = "gemma2", .gguf = "gemma2", .blocks = LAYERS, GEMMA_BLOCK},
-    {.name = "gemma3_text", .gguf = "gemma3", .blocks = LAYERS, GEMMA_BLOCK, .qk_norm = true},
+    {.name = "gemma2", .gguf = "gemma2", .blocks = LAYERS, GEMMA_BLOCK, BETWEEN(4096, 2)},
+    {.name = "gemma3_text", .gguf = "gemma3", .blocks = LAYERS, GEMMA_BLOCK, .qk_norm = true, BETWEEN(4096, 6)},
     {.name = "gemma3", .blocks = LAYERS, GEMMA_BLOCK, .qk_norm = true, .nested = "text_config", .heads = 8,
-     .kv_heads = 4, .head_dim = 256, .vocab = 262208},
+     .kv_heads = 4, .head_dim = 256, .vocab = 262208, BETWEEN(4096, 6)},
     {.name = "phi3", .gguf = "phi3", .blocks = LAYERS, .groups = {GROUP(attention_joined), GROUP(gated_joined), GROUP(head)},
-     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1},
+     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .windows = RFT_WINDOWS_ALL},
     {.name = "gpt2", .gguf = "gpt2", .blocks = "h.", .embedding = "wte",
      .groups = {GROUP(attention_gpt2), GROUP(plain_gpt2), GROUP(head)}, .act = RFT_EPI_GELU_TANH, .norms = 4, .end_norms = 2,
      .tied = true, .positions = true, .norm_bias = true, .ffn_times = 4},
@@ -206,16 +209,16 @@ static const rft__arch archs[] = {
      .groups = {GROUP(encoder_whisper), GROUP(attention_whisper), GROUP(plain_whisper), GROUP(head_whisper)}, .act = RFT_EPI_GELU,
      .norms = 6, .end_norms = 2, .source_norms = 4, .source_end_norms = 2, .tied = true, .positions = true, .norm_bias = true},
     {.name = "mixtral", .gguf = "llama", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts_mixtral), GROUP(head)},
-     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .permuted = true},
+     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .permuted = true, .windows = RFT_WINDOWS_ALL},
     {.name = "qwen2_moe", .gguf = "qwen2moe", .blocks = LAYERS,
      .groups = {GROUP(attention), GROUP(experts), GROUP(shared_expert), GROUP(head)}, .act = RFT_EPI_SILU, .norms = 2,
-     .end_norms = 1, .moe = true, .qkv_bias = true},
+     .end_norms = 1, .moe = true, .qkv_bias = true, LATE},
     {.name = "qwen3_moe", .gguf = "qwen3moe", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts), GROUP(head)},
-     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .qk_norm = true},
+     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .qk_norm = true, LATE},
     {.name = "deepseek_v2", .blocks = LAYERS, LATENT_BLOCK},
     {.name = "deepseek_v3", .blocks = LAYERS, LATENT_BLOCK, .router_bias = true},
     {.name = "gpt_oss", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts_gpt_oss), GROUP(head)},
-     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .sinks = true},
+     .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .sinks = true, BETWEEN(128, 2)},
 };
 
 enum { N_ARCHS = sizeof archs / sizeof archs[0] };

@@ -62,6 +62,12 @@ static rft_status check_heads(rft__hparams *h, rft_error *err) {
     return check_range(h, "head size", &h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
 }
 
+static rft_status check_window(rft__hparams *h, rft_error *err) {
+    RFT_TRY(check_range(h, "window of attention", &h->window, 0, RFT_MAX_WINDOW, err));
+    h->windowed = h->window > 0 ? h->windowed : 0;
+    return check_range(h, "blocks with a window", &h->windowed, 0, h->layers, err);
+}
+
 static rft_status check_source(rft__hparams *h, rft_error *err) {
     if (!h->arch->source) {
         return RFT_OK;
@@ -122,6 +128,7 @@ rft_status rft__hparams_check(rft__hparams *h, rft_error *err) {
     RFT_TRY(check_range(h, "context", &h->context, 0, h->arch->positions ? RFT_MAX_SIZE : INT64_MAX, err));
     RFT_TRY(check_experts(h, err));
     RFT_TRY(check_heads(h, err));
+    RFT_TRY(check_window(h, err));
     return check_source(h, err);
 }
 
@@ -184,6 +191,19 @@ bool rft__product_in(const rft__hparams *h, const rft__product *p, int64_t block
         return !dense && block < h->layers;
     default:
         return block < h->layers;
+    }
+}
+
+int64_t rft__windowed_blocks(const rft__hparams *h, int64_t full_every, int64_t first) {
+    switch (h->arch->windows) {
+    case RFT_WINDOWS_ALL:
+        return h->layers;
+    case RFT_WINDOWS_BETWEEN:
+        return full_every > 0 ? h->layers - h->layers / full_every : h->layers;
+    case RFT_WINDOWS_LATE:
+        return h->layers > first ? h->layers - first : 0;
+    default:
+        return 0;
     }
 }
 

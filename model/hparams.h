@@ -14,6 +14,7 @@
 #define RFT_MAX_SIZE    ((int64_t)1 << 22)
 #define RFT_MAX_LAYERS  4096
 #define RFT_MAX_EXPERTS 4096
+#define RFT_MAX_WINDOW  ((int64_t)1 << 30)
 
 typedef enum rft__extent { /* N or K of a product, as a rule over sizes; 0: the model lacks the product */
     RFT_EXT_HIDDEN,
@@ -41,6 +42,13 @@ typedef enum rft__extent { /* N or K of a product, as a rule over sizes; 0: the 
 /* What stands behind a product and its bias. */
 typedef enum rft__tail { RFT_TAIL_NONE, RFT_TAIL_ADD, RFT_TAIL_ACT, RFT_TAIL_ACT_MUL } rft__tail;
 typedef enum rft__where { RFT_IN_BLOCKS, RFT_IN_DENSE, RFT_IN_SPARSE, RFT_IN_SOURCE, RFT_ONCE } rft__where;
+/* Blocks whose tokens see the last positions alone, as config.json has a window. */
+typedef enum rft__windows {
+    RFT_WINDOWS_NONE,
+    RFT_WINDOWS_ALL,
+    RFT_WINDOWS_BETWEEN, /* all but each so many */
+    RFT_WINDOWS_LATE,    /* from a block on, where a switch is on */
+} rft__windows;
 typedef enum rft__bias { RFT_BIAS_NONE, RFT_BIAS_QKV, RFT_BIAS_OUTPUT, RFT_BIAS_MLP, RFT_BIAS_ALWAYS } rft__bias;
 
 typedef struct rft__product {
@@ -84,6 +92,8 @@ typedef struct rft__arch {
     int source_norms, source_end_norms; /* the same of the encoder beside the decoder */
     bool positions;     /* a table of them; and of token types */
     int64_t heads, kv_heads, head_dim, vocab; /* where config.json does not say; 0: it must, or they follow from others */
+    rft__windows windows;
+    int64_t window, full_every; /* where config.json does not say: positions, and of RFT_WINDOWS_BETWEEN blocks that see all */
     int64_t ffn_times;  /* the same for the ffn size, in units of the hidden size */
     const char *nested; /* key of the object with the sizes, NULL: the root */
 } rft__arch;
@@ -98,6 +108,7 @@ typedef struct rft__hparams {
     int64_t types;                                                      /* token types that have an embedding */
     int64_t source_layers, source_heads, source_ffn, source; /* of the encoder beside the decoder; source: its positions */
     int64_t bands;                                           /* of a position of sound */
+    int64_t window, windowed; /* positions that a token sees, itself among them, in so many blocks; 0: all, and none */
     int64_t sparse_step;                                                /* every so many blocks have experts; 1 is supported */
     const char *keys[RFT_HPARAM_KEYS]; /* of the file, of each size by its place behind `hidden`; NULL: it follows from others */
     bool tied, qkv_bias, output_bias, mlp_bias;
@@ -121,6 +132,8 @@ int64_t rft__extent_of(const rft__hparams *h, rft__extent extent);
 /* Blocks that hold a product, and whether one does; a number counts blocks of the decoder and of the encoder. */
 int64_t rft__product_blocks(const rft__hparams *h, const rft__product *product);
 bool rft__product_in(const rft__hparams *h, const rft__product *product, int64_t block);
+/* Blocks with a window, by the rule of the architecture: each full_every-th sees all, or all before `first` do. */
+int64_t rft__windowed_blocks(const rft__hparams *h, int64_t full_every, int64_t first);
 int64_t rft__hparams_blocks(const rft__hparams *h); /* of the longer of the two */
 /* The product that widens to the ffn size. */
 const rft__product *rft__arch_up(const rft__arch *arch);

@@ -170,6 +170,42 @@ static rft_status read_switches(const json_t *root, rft__hparams *h, rft_error *
     return rft__json_bool(root, "mlp_bias", &h->mlp_bias, err);
 }
 
+/* Newer files list the kind of each block. */
+static rft_status count_windows(const json_t *types, rft__hparams *h, rft_error *err) {
+    const size_t count = json_array_size(types);
+    if (!json_is_array(types) || count != (uint64_t)h->layers) {
+        RFT_FAIL(err, RFT_E_ARG, "layer_types names %zu blocks, not num_hidden_layers = %" PRId64, count, h->layers);
+    }
+    h->windowed = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        if (!type || (strcmp(type, "full_attention") != 0 && strcmp(type, "sliding_attention") != 0)) {
+            RFT_FAIL(err, RFT_E_UNSUPPORTED, "layer_types[%zu] is neither 'full_attention' nor 'sliding_attention'", i);
+        }
+        h->windowed += strcmp(type, "sliding_attention") == 0;
+    }
+    return RFT_OK;
+}
+
+/* A window that is null is none; one that is absent is that of the architecture. */
+static rft_status read_window(const json_t *root, rft__hparams *h, rft_error *err) {
+    const rft__arch *a = h->arch;
+    const json_t *types = rft__json_find(root, "layer_types");
+    bool on = a->windows != RFT_WINDOWS_LATE;
+    int64_t every = a->full_every, first = h->layers;
+    RFT_TRY(rft__json_bool(root, "use_sliding_window", &on, err));
+    if (a->windows == RFT_WINDOWS_NONE || !on || json_is_null(json_object_get(root, "sliding_window"))) {
+        return RFT_OK;
+    }
+    h->window = a->window;
+    RFT_TRY(rft__json_size(root, "sliding_window", false, &h->window, err));
+    RFT_TRY(rft__json_size(root, "sliding_window_pattern", false, &every, err));
+    RFT_TRY(rft__json_size(root, "max_window_layers", false, &first, err));
+    *rft__hparams_key(h, &h->window) = "sliding_window";
+    h->windowed = rft__windowed_blocks(h, every, first);
+    return types ? count_windows(types, h, err) : RFT_OK;
+}
+
 static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_config *quant, rft_error *err) {
     RFT_TRY(read_arch(root, !quant, h, err));
     RFT_TRY(read_quantised(root, quant, err));
@@ -187,6 +223,7 @@ static rft_status read_root(const json_t *root, rft__hparams *h, rft__quant_conf
     RFT_TRY(read_activation(root, h, err));
     RFT_TRY(read_sizes(root, h, err));
     RFT_TRY(read_switches(root, h, err));
+    RFT_TRY(read_window(root, h, err));
     return rft__hparams_check(h, err);
 }
 

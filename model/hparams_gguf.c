@@ -70,6 +70,15 @@ static rft_status read_head_sizes(const rft__gguf *g, rft__hparams *h, rft_error
     return RFT_OK;
 }
 
+/* Such a file says nothing of a switch. */
+static rft_status read_window(const rft__gguf *g, rft__hparams *h, rft_error *err) {
+    if (h->arch->windows == RFT_WINDOWS_ALL || h->arch->windows == RFT_WINDOWS_BETWEEN) {
+        RFT_TRY(read_size(g, h, "attention.sliding_window", false, &h->window, err));
+        h->windowed = rft__windowed_blocks(h, h->arch->full_every, 0);
+    }
+    return RFT_OK;
+}
+
 static rft_status rows_of(const rft__gguf *g, const char *name, int64_t *rows, rft_error *err) {
     const int64_t tensor = rft__tensors_find(&g->tensors, name);
     if (tensor < 0) {
@@ -119,6 +128,7 @@ rft_status rft__hparams_from_gguf(const rft__gguf *g, rft__hparams *h, rft_error
     RFT_TRY(rows_of(g, "token_embd.weight", &h->vocab, err));
     RFT_TRY(read_experts(g, h, err));
     RFT_TRY(read_ffn(g, h, err));
+    RFT_TRY(read_window(g, h, err));
     h->ffn = h->ffn ? h->ffn : h->expert_ffn;
     h->tied = rft__tensors_find(&g->tensors, "output.weight") < 0;
     return rft__hparams_check(h, err);

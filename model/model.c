@@ -257,6 +257,8 @@ rft_status rft_model_get_info(const rft_model *m, rft_model_info *info, rft_erro
         .unknown = rft__hparams_unknown(h),
         .source_layers = h->source_layers,
         .source_positions = h->source,
+        .window = h->window,
+        .windowed_layers = h->windowed,
     };
     rft__sized_write(info, &result, sizeof result);
     return RFT_OK;

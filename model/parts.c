@@ -11,6 +11,7 @@
 #include "phase.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define VALUE_BYTES    2.0 /* of an activation, a norm's weight, a key or a value */
 #define GRADIENT_BYTES 4.0 /* of a weight's gradient, which sums up over steps */
@@ -44,14 +45,20 @@ static void set_heads(const rft__hparams *h, step *s) {
     }
 }
 
+/* What t tokens behind a context see of it and of each other, at most `window` positions each. */
+static double pairs_of(double t, double context, double window) {
+    const double all = fmax(0, fmin(t, window - context)); /* those that see everything */
+    return all * context + all * (all + 1) / 2 + (t - all) * window;
+}
+
 /* Tokens see what lies before them in their text, or in an encoder all of it. */
-static void add_own(const rft__hparams *h, double blocks, const rft_phase *phase, double context, step *s) {
-    const double b = (double)phase->batch * blocks, t = (double)phase->tokens;
+static void add_own(const rft__hparams *h, int64_t blocks, const rft_phase *phase, double context, double window, step *s) {
+    const double b = (double)phase->batch * (double)blocks, t = (double)phase->tokens;
     s->asked += b * t;
     s->made += b * t;
-    s->read += b * context;
-    s->kept += phase->kind < RFT_PHASE_OFFLINE && !h->arch->encoder ? b * t : 0;
-    s->pairs += b * (h->arch->encoder ? t * t : t * context + t * (t + 1) / 2);
+    s->read += b * fmin(context, window - 1);
+    s->kept += phase->kind < RFT_PHASE_OFFLINE && !h->arch->encoder ? b * fmin(t, window) : 0;
+    s->pairs += b * (h->arch->encoder ? t * t : pairs_of(t, context, window));
 }
 
 /* An encoder sees all of the source, and so does each token; what the decoder sees of it is kept from the first step on. */
@@ -74,7 +81,10 @@ static step step_of(const rft_model *m, const rft_phase *phase, int64_t context)
     const rft__hparams *h = &m->hparams;
     step s = {.model = m, .tokens = (double)phase->batch * (double)phase->tokens, .train = phase->kind == RFT_PHASE_TRAIN};
     set_heads(h, &s);
-    add_own(h, (double)h->layers, phase, (double)context, &s);
+    add_own(h, h->layers - h->windowed, phase, (double)context, (double)context + (double)phase->tokens, &s);
+    if (h->windowed > 0) {
+        add_own(h, h->windowed, phase, (double)context, (double)h->window, &s);
+    }
     if (h->arch->source) {
         add_source(h, phase, &s);
     }

@@ -348,6 +348,8 @@ END
     run 0 model "$work/whisper.json" --run "${quick[@]}"
     says '^enc_attn_q +- '
     says '^  measured ' # what does not run has no part in it
+    run 0 model "$root/bench/models/gemma-3-1b.json"
+    says '^a token sees the last 512 positions in 22 of the layers'
     run 0 model "$work/turned.json" --phase offline:3x8
     says 'lm_head +1 +24 +101 +64'
     run 0 model "$root/bench/models/deepseek-v3.json" --phase decode:32 --context 65536

@@ -91,6 +91,7 @@ typedef struct tiny_options {
     uint32_t second_type; /* GGUF type of block 1's ffn_down: 0 (f32) or 30 (bf16) */
     uint64_t second_ffn;  /* ffn size of block 1; 0: 96 */
     uint32_t experts;     /* > 0: one more key */
+    uint32_t window;      /* the same */
 } tiny_options;
 
 static inline void put_tiny_matrix(builder *b, unsigned block, const char *part, uint32_t type, uint64_t k, uint64_t n) {
@@ -125,7 +126,7 @@ static inline void put_tiny_size(builder *b, const char *arch, const char *suffi
 
 static inline void tiny_model(builder *b, const tiny_options *o) {
     const char *arch = o->arch ? o->arch : "llama";
-    begin_file(b, 1 + 14 + (o->untied ? 1 : 0) + (o->biases ? 4 : 0), o->experts ? 8 : 7);
+    begin_file(b, 1 + 14 + (o->untied ? 1 : 0) + (o->biases ? 4 : 0), 7 + (o->experts ? 1 : 0) + (o->window ? 1 : 0));
     put_string_key(b, "general.architecture", arch);
     put_string_key(b, "general.name", "tiny\033model");
     put_tiny_size(b, arch, "block_count", 2);
@@ -135,6 +136,9 @@ static inline void tiny_model(builder *b, const tiny_options *o) {
     put_tiny_size(b, arch, "context_length", 256);
     if (o->experts) {
         put_tiny_size(b, arch, "expert_count", o->experts);
+    }
+    if (o->window) {
+        put_tiny_size(b, arch, "attention.sliding_window", o->window);
     }
     put_tensor(b, "token_embd.weight", 0, 64, 128, 64 * 128 * 4);
     put_tiny_block(b, o, 0);
