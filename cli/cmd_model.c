@@ -138,6 +138,8 @@ static int add_parts(model_command *c) {
         cli_message("--context: architecture '%s' is not known, nor its attention", r->info.architecture);
         return CLI_USAGE;
     }
+    if (r->ranks > 0 && rft_model_cache_share(c->model, r->ranks, &r->cache_share, &err) != RFT_OK)
+        return cli_failed(&err, "--tp");
     for (int64_t i = 0; i < r->n_parts; i++) {
         r->parts[i] = rft_part_init();
         if (rft_model_get_part(c->model, i, &c->phase, r->context, &r->parts[i], &err) != RFT_OK) {

@@ -75,8 +75,8 @@ static void text_head(const model_report *r) {
     if (i->format == RFT_MODEL_ONNX)
         printf("an ONNX graph: the products by constant matrices in it, on all tokens each\n");
     else if (i->unknown)
-        printf("architecture '%s' is not known: each matrix of weights is listed, its role unknown; tensors of other shapes are "
-               "not\n", i->architecture);
+        printf("architecture '%s' is not known: each matrix of weights is listed, and those of stacks, their role unknown; "
+               "tensors of other shapes are not\n", i->architecture);
     else
         printf("%s: %lld layers, hidden %lld, ffn %lld, %lld heads (%lld kv), vocabulary %lld%s\n", i->architecture,
                (long long)i->layers, (long long)i->hidden, (long long)i->ffn, (long long)i->heads, (long long)i->kv_heads,
@@ -265,7 +265,8 @@ static void text_shards(const model_report *r) {
     const rft_shard total = shards_total(r);
     amount(weights, total.weight_bytes, "B");
     amount(sent, total.sent_bytes, "B");
-    printf("each of %lld ranks holds %s of W and sends %s in a step\n", (long long)r->ranks, weights, sent);
+    printf("each of %lld ranks holds %s of W and %.3g %% of the cache, and sends %s in a step\n", (long long)r->ranks, weights,
+           100 * r->cache_share, sent);
 }
 
 static void text_notes(const model_report *r) {
@@ -361,8 +362,9 @@ void model_json(const model_report *r) {
     json_extend(object, rest);
     if (r->ranks > 0) {
         const rft_shard total = shards_total(r);
-        json_extend(object, json_pack("{s:I, s:f, s:f}", "ranks", (json_int_t)r->ranks, "rank_weight_bytes", total.weight_bytes,
-                                      "rank_sent_bytes", total.sent_bytes));
+        json_extend(object, json_pack("{s:I, s:f, s:f, s:f}", "ranks", (json_int_t)r->ranks, "rank_weight_bytes",
+                                      total.weight_bytes, "rank_sent_bytes", total.sent_bytes, "rank_cache_share",
+                                      r->cache_share));
     }
     json_print(object);
 }

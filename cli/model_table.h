@@ -32,6 +32,7 @@ typedef struct model_report {
     rft_part *parts; /* beside the linear layers */
     int64_t n_parts, context;
     int64_t ranks; /* 0: not asked for */
+    double cache_share; /* of a rank */
     const char *device;
     int threads;
     bool measured;

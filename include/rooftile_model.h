@@ -11,7 +11,8 @@
  *                    ├ rft_model_decode(model, tensor, …)           rows of a stored weight as f32 or bf16
  *                    └ rft_model_read_weight(model, tensor, …)      all of it as rft_weight_pack takes it, low-bit as stored
  *
- * Unknown architectures. Every tensor of two dimensions that can be a weight is a row, marked as of unknown role.
+ * Unknown architectures. Every tensor of two dimensions that can be a weight is a row, marked as of unknown role; one of three
+ *           dimensions, none of which is small, as many W as its outermost says.
  * ONNX.     A row is what the nodes of the graph multiply by: their products are known, what the model does with them is not.
  * Mixtures. A row of experts counts each W; `runs` says how many of them a phase reads.
  * Input.    Files are not trusted: every length, count, offset and product is checked before it is used, and memory
@@ -148,9 +149,9 @@ typedef struct rft_part {
 typedef struct rft_shard {
     uint32_t struct_size;
     int32_t divides;         /* 0: heads, neurons, words or blocks under one scale do not; `note` names them */
-    const char *split;       /* "N", "K", "": each rank has all of W */
+    const char *split;       /* "N", "K", "heads" (a rank has the W of its heads), "": each rank has all of W */
     int64_t n, k;            /* of a rank */
-    double weight_bytes;     /* of one W of a rank, its share of the stored bytes */
+    double weight_bytes;     /* of one W of a rank, its share of the stored bytes; of `count` W together count times that */
     const char *collective;  /* behind it: "all-reduce", "all-gather" or "" */
     double collective_bytes; /* of the results in 16 bits, of all `count` in the phase */
     double sent_bytes;       /* by each rank over a ring: 2 (R - 1) / R of them to reduce, (R - 1) / R to gather */
@@ -257,6 +258,10 @@ RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *p
 /* A row on one of 1..1024 ranks. RFT_E_UNSUPPORTED: its role is not known, or a step of training. */
 RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, int64_t ranks,
                                        rft_shard *shard, rft_error *err);                         /* [any] */
+
+/* How much of the cache of keys and values the fullest of 1..1024 ranks holds: that of the kv heads which its heads read, all of
+ * it where it is latent. RFT_E_UNSUPPORTED: the architecture is not known. */
+RFT_API rft_status rft_model_cache_share(const rft_model *model, int64_t ranks, double *share, rft_error *err); /* [any] */
 
 /* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phases offline and train
  * and for encoders, which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */

@@ -54,7 +54,10 @@ static const rft__product attention_latent[] = {
     {.name = "attn_kv_a", .hf = "self_attn.kv_a_proj_with_mqa", .gguf = "attn_kv_a_mqa", .parts = "kv+rope",
      .n = RFT_EXT_KV_LATENT, .k = HID},
     {.name = "attn_kv_b", .hf = "self_attn.kv_b_proj", .gguf = "attn_kv_b", .parts = "k+v", .n = RFT_EXT_KV_HEADS,
-     .k = RFT_EXT_KV_RANK},
+     .k = RFT_EXT_KV_RANK, .unless = "attn_k_b"},
+    /* The same apart, as the absorbed form multiplies by it: queries of each head to latent ones, latent results to values. */
+    {.name = "attn_k_b", .gguf = "attn_k_b", .n = RFT_EXT_KV_RANK, .k = RFT_EXT_NOPE, .heads = true, .optional = true},
+    {.name = "attn_v_b", .gguf = "attn_v_b", .n = RFT_EXT_V_HEAD, .k = RFT_EXT_KV_RANK, .heads = true, .optional = true},
     {.name = "attn_output", .hf = "self_attn.o_proj", .gguf = "attn_output", .n = HID, .k = RFT_EXT_V, .tail = RFT_TAIL_ADD},
 };
 
@@ -113,10 +116,14 @@ static const rft__product experts[] = {EXPERTS("mlp.", "gate", "up_proj", "gate_
 static const rft__product experts_gpt_oss[] = {
     {.name = "router", .hf = "mlp.router", .gguf = "ffn_gate_inp", .n = RFT_EXT_EXPERTS, .k = HID, .bias = RFT_BIAS_ALWAYS,
      .where = RFT_IN_SPARSE},
+    {.name = "expert_up", .gguf = "ffn_up_exps", .n = RFT_EXT_EXPERT_FFN, .k = HID, .bias = RFT_BIAS_ALWAYS,
+     .where = RFT_IN_SPARSE, .routed = true},
+    {.name = "expert_gate", .gguf = "ffn_gate_exps", .n = RFT_EXT_EXPERT_FFN, .k = HID, .bias = RFT_BIAS_ALWAYS,
+     .where = RFT_IN_SPARSE, .routed = true},
     {.name = "expert_gate_up", .hf = "mlp.experts.gate_up_proj", .parts = "gate+up interleaved", .n = RFT_EXT_EXPERT_PAIR,
      .k = HID, .bias = RFT_BIAS_ALWAYS, .where = RFT_IN_SPARSE, .in_out = true, .routed = true},
-    {.name = "expert_down", .hf = "mlp.experts.down_proj", .n = HID, .k = RFT_EXT_EXPERT_FFN, .bias = RFT_BIAS_ALWAYS,
-     .where = RFT_IN_SPARSE, .in_out = true, .routed = true},
+    {.name = "expert_down", .hf = "mlp.experts.down_proj", .gguf = "ffn_down_exps", .n = HID, .k = RFT_EXT_EXPERT_FFN,
+     .bias = RFT_BIAS_ALWAYS, .where = RFT_IN_SPARSE, .in_out = true, .routed = true},
 };
 
 #define SHARED(prefix) \
@@ -217,7 +224,7 @@ static const rft__arch archs[] = {
      .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .qk_norm = true, LATE},
     {.name = "deepseek_v2", .blocks = LAYERS, LATENT_BLOCK},
     {.name = "deepseek_v3", .blocks = LAYERS, LATENT_BLOCK, .router_bias = true},
-    {.name = "gpt_oss", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts_gpt_oss), GROUP(head)},
+    {.name = "gpt_oss", .gguf = "gpt-oss", .blocks = LAYERS, .groups = {GROUP(attention), GROUP(experts_gpt_oss), GROUP(head)},
      .act = RFT_EPI_SILU, .norms = 2, .end_norms = 1, .moe = true, .sinks = true, BETWEEN(128, 2)},
 };
 

@@ -153,6 +153,8 @@ int64_t rft__extent_of(const rft__hparams *h, rft__extent extent) {
         [RFT_EXT_KV_LATENT] = h->kv_rank + h->rope,
         [RFT_EXT_KV_RANK] = h->kv_rank,
         [RFT_EXT_KV_HEADS] = h->heads * (h->nope + h->v_dim),
+        [RFT_EXT_NOPE] = h->nope,
+        [RFT_EXT_V_HEAD] = h->v_dim,
         [RFT_EXT_V] = h->heads * h->v_dim,
         [RFT_EXT_SOURCE_FFN] = h->source_ffn,
     };

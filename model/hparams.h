@@ -35,6 +35,8 @@ typedef enum rft__extent { /* N or K of a product, as a rule over sizes; 0: the 
     RFT_EXT_KV_LATENT,  /* latent keys and values, and the rotary key that heads share */
     RFT_EXT_KV_RANK,
     RFT_EXT_KV_HEADS,   /* keys and values of all heads from the latent ones */
+    RFT_EXT_NOPE,       /* of one head: queries and keys without rotation */
+    RFT_EXT_V_HEAD,     /* of one head: values */
     RFT_EXT_V,          /* values of all heads */
     RFT_EXT_SOURCE_FFN, /* of the encoder beside a decoder */
 } rft__extent;
@@ -53,7 +55,7 @@ typedef enum rft__bias { RFT_BIAS_NONE, RFT_BIAS_QKV, RFT_BIAS_OUTPUT, RFT_BIAS_
 
 typedef struct rft__product {
     const char *name;      /* public */
-    const char *hf, *gguf; /* of its tensor in a block, without ".weight"; `*` is the number of an expert */
+    const char *hf, *gguf; /* of its tensor in a block, without ".weight", NULL: such files lack it; `*` is an expert's number */
     const char *parts;     /* what the tensor joins, "" for one product */
     rft__extent n, k;
     rft__tail tail;
@@ -61,6 +63,9 @@ typedef struct rft__product {
     rft__where where;
     bool in_out; /* a checkpoint has it as [in, out] */
     bool routed; /* one W an expert */
+    bool heads;  /* one W a head */
+    bool optional;      /* a GGUF file may lack it */
+    const char *unless; /* a GGUF file lacks it where it has this tensor */
     bool source; /* its rows are positions of the source, in the phases that begin a text */
 } rft__product;
 

@@ -47,6 +47,9 @@ static rft_status read_latent(const rft__gguf *g, rft__hparams *h, rft_error *er
     RFT_TRY(read_size(g, h, "rope.dimension_count", true, &h->rope, err));
     RFT_TRY(read_number(g, h, "attention.key_length", true, &key_length, err));
     RFT_TRY(read_size(g, h, "attention.value_length", true, &h->v_dim, err));
+    /* Newer files have the latent sizes there, and those of a head here. */
+    RFT_TRY(read_number(g, h, "attention.key_length_mla", false, &key_length, err));
+    RFT_TRY(read_size(g, h, "attention.value_length_mla", false, &h->v_dim, err));
     h->nope = key_length - h->rope;
     return RFT_OK;
 }

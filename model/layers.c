@@ -148,6 +148,9 @@ typedef struct source { /* what the layers are made from */
     rft_error *err;
 } source;
 
+/* Of a product's tensor; NULL: files of that kind lack it. */
+static const char *name_of(const source *s, const rft__product *p) { return s->naming.gguf ? p->gguf : p->hf; }
+
 /* stack: how many W the tensor holds. */
 static rft_status check_shape(const rft__tensor *t, int64_t n, int64_t k, int64_t stack, rft_error *err) {
     if (t->n_dims > (stack > 1 ? 3 : 2) || t->dims[0] != k || t->dims[1] != n || t->dims[2] != stack) {
@@ -202,8 +205,8 @@ static rft_status add_from_tensor(const source *s, const rft__hparams *model, co
     rft__layer layer = begin_layer(&h, p);
     RFT_TRY(find_weight(s, &h, p, block, expert, &layer.tensor));
     const rft__tensor *t = &s->tensors->list[layer.tensor];
-    const bool each = strchr(s->naming.gguf ? p->gguf : p->hf, '*') != NULL;
-    layer.count = p->routed && !each ? h.experts : 1;
+    const bool each = strchr(name_of(s, p), '*') != NULL;
+    layer.count = p->heads ? h.heads : p->routed && !each ? h.experts : 1;
     if (t->import || s->naming.gguf) { /* [in, out] is a way of plain checkpoints */
         layer.order = RFT_K_CONTIGUOUS;
     }
@@ -216,13 +219,24 @@ static rft_status add_from_tensor(const source *s, const rft__hparams *model, co
     return add_layer(out, &layer, s->err);
 }
 
+/* Files of one architecture may hold a product in one form or another. */
+static bool has_form(const source *s, const rft__hparams *h, const rft__product *p, int64_t block) {
+    char name[NAME];
+    if (p->unless && s->naming.gguf) {
+        snprintf(name, sizeof name, "blk.%" PRId64 ".%s.weight", block, p->unless);
+        return rft__tensors_find(s->tensors, name) < 0;
+    }
+    return !p->optional || rft__layer_find(s->tensors, &s->naming, h, p, block, 0, false) >= 0;
+}
+
 static rft_status add_product(const source *s, const rft__hparams *h, const rft__product *p, rft__layers *out) {
-    const char *name = s->naming.gguf ? p->gguf : p->hf;
+    const char *name = name_of(s, p);
     if (!name || rft__product_blocks(h, p) == 0) {
         return RFT_OK;
     }
     for (int64_t block = 0; block < rft__hparams_blocks(h); block++) {
-        const int64_t times = !rft__product_in(h, p, block) ? 0 : strchr(name, '*') ? h->experts : 1;
+        const bool here = rft__product_in(h, p, block) && has_form(s, h, p, block);
+        const int64_t times = !here ? 0 : strchr(name, '*') ? h->experts : 1;
         for (int64_t expert = 0; expert < times; expert++) {
             RFT_TRY(add_from_tensor(s, h, p, block, expert, out));
         }
@@ -263,7 +277,7 @@ static bool has_bias(const rft__hparams *h, const rft__product *p) {
 
 static rft_status add_from_sizes(const rft__hparams *h, const rft__product *p, rft__layers *out, rft_error *err) {
     const int64_t blocks = rft__product_blocks(h, p);
-    if (blocks == 0) {
+    if (blocks == 0 || !p->hf) {
         return RFT_OK;
     }
     rft__layer layer = begin_layer(h, p);

@@ -78,9 +78,17 @@ void rft__layers_merge(rft__layers *layers) {
     qsort(rows, (size_t)kept, sizeof *rows, compare_places);
 }
 
+/* Of three dimensions the outermost counts matrices; where the others are small it is a convolution, whose innermost ones are. */
+static bool is_matrix(const rft__tensor *t) {
+    enum { LEAST = 32 };
+    const bool stack = t->n_dims == 3 && t->dims[0] >= LEAST && t->dims[1] >= LEAST && t->dims[2] <= RFT_MAX_EXPERTS;
+    return (t->n_dims == 2 || stack) && rft__matrix_can_be_weight(t);
+}
+
 static rft__layer layer_of(const rft__tensors *tensors, const rft__tensor *t, const char *name) {
-    return (rft__layer){.product = &unknown, .name = name, .type = t->format->type, .order = RFT_K_CONTIGUOUS, .count = 1,
-                        .n = t->dims[1], .k = t->dims[0], .bytes = t->bytes, .tensor = t - tensors->list,
+    return (rft__layer){.product = &unknown, .name = name, .type = t->format->type, .order = RFT_K_CONTIGUOUS,
+                        .count = t->dims[2],
+                        .n = t->dims[1], .k = t->dims[0], .bytes = t->bytes / t->dims[2], .tensor = t - tensors->list,
                         .bias_tensor = -1, .scheme = t->import ? t->import->text : "", .place = t - tensors->list,
                         .unknown = true};
 }
@@ -89,7 +97,7 @@ static rft_status list_matrices(const rft__tensors *tensors, rft__layers *out, r
     char *name = out->names;
     for (size_t i = 0; i < tensors->count; i++) {
         const rft__tensor *t = &tensors->list[i];
-        if (t->n_dims == 2 && rft__matrix_can_be_weight(t)) {
+        if (is_matrix(t)) {
             const rft__layer layer = layer_of(tensors, t, name);
             name = rft__write_pattern(t->name, strlen(t->name), ".", name);
             RFT_TRY(rft__layers_count(out, &layer, err));

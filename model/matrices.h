@@ -10,7 +10,8 @@
 
 #include "layers.h"
 
-/* Tensors that differ in the numbers of their names alone ("layers.0.up", "layers.1.up") are one row, "layers.*.up". */
+/* Stacks of matrices are rows too. Tensors that differ in the numbers of their names alone ("layers.0.up", "layers.1.up") are one
+ * row, "layers.*.up". */
 rft_status rft__layers_from_matrices(const rft__allocator *a, const rft__tensors *tensors, rft__layers *out, rft_error *err);
 
 /* Floats and codes; whatever the number of dimensions. */

@@ -134,6 +134,12 @@ static void exchange(const rft__layer *row, const rft_layer *layer, const rft_ph
 static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, rft_shard *s) {
     const rft__tensor *t = row->tensor >= 0 ? &m->tensors->list[row->tensor] : NULL;
     const cut k = cut_of(&m->hparams, row->product->k, row->k), n = cut_of(&m->hparams, row->product->n, row->n);
+    if (ranks > 1 && row->product->heads) {
+        s->split = "heads";
+        const int64_t mine = units_of_rank("heads", m->hparams.heads, false, rft__ceil_div(m->hparams.heads, ranks), ranks, s);
+        s->weight_bytes = (double)row->bytes * (double)mine / (double)m->hparams.heads;
+        return;
+    }
     if (ranks > 1 && k.what) {
         s->split = "K";
         s->k = size_of_rank(&m->hparams, &k, row->k, ranks, s);
@@ -146,6 +152,26 @@ static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, 
     s->weight_bytes = (double)row->bytes * ((double)s->n / (double)row->n) * ((double)s->k / (double)row->k);
 }
 
+static rft_status check_ranks(const rft_model *m, int64_t ranks, const char *what, rft_error *err) {
+    if (ranks < 1 || ranks > MAX_RANKS) {
+        RFT_FAIL(err, RFT_E_ARG, "ranks = %" PRId64 " is not in 1..%d", ranks, MAX_RANKS);
+    }
+    if (rft__hparams_unknown(&m->hparams)) {
+        RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", what);
+    }
+    return RFT_OK;
+}
+
+rft_status rft_model_cache_share(const rft_model *m, int64_t ranks, double *share, rft_error *err) {
+    if (!m || !share) {
+        RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "share" : "model");
+    }
+    RFT_TRY(check_ranks(m, ranks, "the cache", err));
+    const rft__hparams *h = &m->hparams;
+    *share = h->arch->mla ? 1 : (double)kv_of_rank(h, ranks) / (double)h->kv_heads;
+    return RFT_OK;
+}
+
 rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, int64_t ranks, rft_shard *shard,
                                rft_error *err) {
     if (!m || !shard) {
@@ -154,16 +180,11 @@ rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase 
     RFT_TRY(rft__sized_check(shard, "shard", err));
     rft_layer layer = rft_layer_init();
     RFT_TRY(rft_model_get_layer(m, row, phase, &layer, err)); /* checks row and phase */
-    if (ranks < 1 || ranks > MAX_RANKS) {
-        RFT_FAIL(err, RFT_E_ARG, "ranks = %" PRId64 " is not in 1..%d", ranks, MAX_RANKS);
-    }
     if (phase->kind == RFT_PHASE_TRAIN) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "phase train: what ranks exchange on the way back is not known");
     }
     const rft__layer *own = &m->layers.rows[row];
-    if (rft__hparams_unknown(&m->hparams)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", own->name);
-    }
+    RFT_TRY(check_ranks(m, ranks, own->name, err));
     rft_shard result = rft_shard_init();
     result.split = result.collective = "";
     result.divides = 1;

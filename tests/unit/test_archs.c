@@ -319,12 +319,146 @@ static void gguf_experts_are_stacked(void **state) {
     rft_model_free(model);
 }
 
+static rft_model *open_gguf(void) {
+    rft_model *model = NULL;
+    rft_error err = {0};
+    end_file(&gguf);
+    if (rft_model_open_memory(gguf.bytes, gguf.size, &model, &err) != RFT_OK) {
+        fail_msg("%s", err.message);
+    }
+    return model;
+}
+
+static void begin_gguf(const char *arch, int tensors, int keys) {
+    begin_file(&gguf, tensors, keys + 5);
+    put_string_key(&gguf, "general.architecture", arch);
+    put_tiny_size(&gguf, arch, "block_count", 1);
+    put_tiny_size(&gguf, arch, "embedding_length", 64);
+    put_tiny_size(&gguf, arch, "feed_forward_length", 96);
+    put_tiny_size(&gguf, arch, "attention.head_count", 4);
+}
+
+static void put_bias(const char *name, uint64_t k, uint64_t n) { put_tensor(&gguf, name, 0, k, n, k * (n ? n : 1) * 4); }
+
+static void assert_gguf_row(const rft_model *model, int64_t row, const char *name, int64_t count, int64_t n, int64_t k,
+                            const char *epilogue) {
+    const rft_layer l = row_of(model, row);
+    if (strcmp(l.name, name) != 0 || l.count != count || l.n != n || l.k != k || strcmp(l.epilogue, epilogue) != 0 ||
+        l.weight_bytes != (uint64_t)(n * k * 2) || l.order != RFT_K_CONTIGUOUS) {
+        fail_msg("%s: %lld of %lld x %lld, %s", l.name, (long long)l.count, (long long)l.n, (long long)l.k, l.epilogue);
+    }
+}
+
+/* gate and up lie apart there, and each row has a bias. */
+static void gguf_gpt_oss_is_apart(void **state) {
+    (void)state;
+    begin_gguf("gpt-oss", 15, 5);
+    put_tiny_size(&gguf, "gpt-oss", "attention.head_count_kv", 2);
+    put_tiny_size(&gguf, "gpt-oss", "expert_count", 4);
+    put_tiny_size(&gguf, "gpt-oss", "expert_used_count", 2);
+    put_tiny_size(&gguf, "gpt-oss", "expert_feed_forward_length", 48);
+    put_tiny_size(&gguf, "gpt-oss", "attention.sliding_window", 16);
+    put_tensor(&gguf, "token_embd.weight", 30, 64, 128, 64 * 128 * 2);
+    put_tensor(&gguf, "output.weight", 30, 64, 128, 64 * 128 * 2);
+    put_tiny_matrix(&gguf, 0, "attn_q", 30, 64, 64), put_bias("blk.0.attn_q.bias", 64, 0);
+    put_tiny_matrix(&gguf, 0, "attn_k", 30, 64, 32);
+    put_tiny_matrix(&gguf, 0, "attn_v", 30, 64, 32);
+    put_tiny_matrix(&gguf, 0, "attn_output", 30, 64, 64);
+    put_bias("blk.0.attn_sinks.weight", 4, 0);
+    put_tiny_matrix(&gguf, 0, "ffn_gate_inp", 30, 64, 4), put_bias("blk.0.ffn_gate_inp.bias", 4, 0);
+    put_stack("ffn_gate_exps", 0, 64, 48, 4), put_bias("blk.0.ffn_gate_exps.bias", 48, 4);
+    put_stack("ffn_up_exps", 0, 64, 48, 4), put_bias("blk.0.ffn_up_exps.bias", 48, 4);
+    put_stack("ffn_down_exps", 0, 48, 64, 4);
+    rft_model *model = open_gguf();
+    rft_model_info info = rft_model_info_init();
+    assert_int_equal(rft_model_layer_count(model), 9);
+    assert_gguf_row(model, 0, "attn_q", 1, 64, 64, "bias");
+    assert_gguf_row(model, 4, "router", 1, 4, 64, "bias");
+    assert_gguf_row(model, 5, "expert_up", 4, 48, 64, "bias");
+    assert_gguf_row(model, 6, "expert_gate", 4, 48, 64, "bias");
+    assert_gguf_row(model, 7, "expert_down", 4, 64, 48, "none");
+    assert_int_equal(rft_model_get_info(model, &info, NULL), RFT_OK);
+    assert_string_equal(info.architecture, "gpt_oss");
+    assert_true(info.window == 16 && info.windowed_layers == 1 && info.experts_used == 2);
+    rft_model_free(model);
+}
+
+/* kv_b: the joined projection of older files; k_b and v_b: one W a head. Files may have all three. */
+static rft_model *open_deepseek(bool joined, bool apart) {
+    const int extra = (joined ? 1 : 0) + (apart ? 2 : 0);
+    begin_gguf("deepseek2", 9 + extra, apart ? 9 : 7);
+    put_tiny_size(&gguf, "deepseek2", "expert_count", 4);
+    put_tiny_size(&gguf, "deepseek2", "expert_used_count", 2);
+    put_tiny_size(&gguf, "deepseek2", "expert_feed_forward_length", 48);
+    put_tiny_size(&gguf, "deepseek2", "attention.kv_lora_rank", 32);
+    put_tiny_size(&gguf, "deepseek2", "rope.dimension_count", 8);
+    put_tiny_size(&gguf, "deepseek2", "attention.key_length", apart ? 32 + 8 : 16 + 8);
+    put_tiny_size(&gguf, "deepseek2", "attention.value_length", apart ? 32 : 12);
+    if (apart) {
+        put_tiny_size(&gguf, "deepseek2", "attention.key_length_mla", 16 + 8);
+        put_tiny_size(&gguf, "deepseek2", "attention.value_length_mla", 12);
+    }
+    put_tensor(&gguf, "token_embd.weight", 30, 64, 128, 64 * 128 * 2);
+    put_tiny_matrix(&gguf, 0, "attn_q", 30, 64, 96);
+    put_tiny_matrix(&gguf, 0, "attn_kv_a_mqa", 30, 64, 40);
+    if (joined) {
+        put_tiny_matrix(&gguf, 0, "attn_kv_b", 30, 32, 4 * (16 + 12));
+    }
+    if (apart) {
+        put_stack("attn_k_b", 0, 16, 32, 4);
+        put_stack("attn_v_b", 0, 32, 12, 4);
+    }
+    put_tiny_matrix(&gguf, 0, "attn_output", 30, 48, 64);
+    put_tiny_matrix(&gguf, 0, "ffn_gate_inp", 30, 64, 4);
+    put_bias("blk.0.exp_probs_b.bias", 4, 0);
+    put_stack("ffn_up_exps", 0, 64, 48, 4);
+    put_stack("ffn_gate_exps", 0, 64, 48, 4);
+    put_stack("ffn_down_exps", 0, 48, 64, 4);
+    return open_gguf();
+}
+
+static void gguf_deepseek_has_forms(void **state) {
+    (void)state;
+    rft_model *model = open_deepseek(true, false);
+    assert_int_equal(rft_model_layer_count(model), 9);
+    assert_gguf_row(model, 2, "attn_kv_b", 1, 4 * (16 + 12), 32, "none");
+    rft_model_free(model);
+    for (int joined = 0; joined < 2; joined++) {
+        rft_shard shard = rft_shard_init();
+        const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+        model = open_deepseek(joined, true);
+        assert_int_equal(rft_model_layer_count(model), 10);
+        assert_gguf_row(model, 2, "attn_k_b", 4, 32, 16, "none");
+        assert_gguf_row(model, 3, "attn_v_b", 4, 12, 32, "none");
+        assert_gguf_row(model, 4, "attn_output", 1, 64, 48, "add");
+        assert_int_equal(rft_model_get_shard(model, 2, &phase, 2, &shard, NULL), RFT_OK);
+        assert_true(shard.divides && shard.n == 32 && shard.k == 16 && shard.weight_bytes == 32 * 16 * 2 / 2);
+        assert_string_equal(shard.split, "heads");
+        rft_model_free(model);
+    }
+}
+
+/* Experts are a stack, a convolution is none. */
+static void unknown_stacks_are_listed(void **state) {
+    (void)state;
+    begin_gguf("gemma9", 2, 0);
+    put_stack("experts", 0, 32, 48, 4);
+    put_stack("conv", 0, 3, 64, 64);
+    rft_model *model = open_gguf();
+    assert_int_equal(rft_model_layer_count(model), 1);
+    assert_gguf_row(model, 0, "blk.*.experts.weight", 4, 48, 32, "none");
+    assert_true(row_of(model, 0).unknown && row_of(model, 0).experts == 0);
+    rft_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpt2_is_turned),        cmocka_unit_test(phi3_is_joined),
         cmocka_unit_test(mixtral_has_a_tensor_an_expert), cmocka_unit_test(gpt_oss_is_stacked),
         cmocka_unit_test(deepseek_begins_dense), cmocka_unit_test(whisper_has_two_stacks),
         cmocka_unit_test(whisper_hears_once),    cmocka_unit_test(gguf_experts_are_stacked),
+        cmocka_unit_test(gguf_gpt_oss_is_apart), cmocka_unit_test(gguf_deepseek_has_forms),
+        cmocka_unit_test(unknown_stacks_are_listed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

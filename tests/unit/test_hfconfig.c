@@ -274,6 +274,29 @@ static void cache_of_a_token(void **state) {
     }
 }
 
+/* kv heads that a rank's heads read. */
+static void cache_of_a_rank(void **state) {
+    (void)state;
+    static const struct {
+        const char *file;
+        int64_t ranks;
+        double share;
+    } rows[] = {{"llama-3.1-8b", 1, 1},     {"llama-3.1-8b", 8, 0.125}, {"llama-3.1-8b", 16, 0.125}, {"qwen2.5-7b", 8, 0.5},
+                {"gemma-3-1b", 4, 1},       {"deepseek-v3", 8, 1},      {"gpt2", 8, 2.0 / 12}};
+    double share;
+    rft_error err;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rft_model *model = open_file(rows[i].file);
+        assert_int_equal(rft_model_cache_share(model, rows[i].ranks, &share, NULL), RFT_OK);
+        if (share != rows[i].share) {
+            fail_msg("%s: %g of the cache on one of %lld ranks", rows[i].file, share, (long long)rows[i].ranks);
+        }
+        assert_int_equal(rft_model_cache_share(model, 0, &share, &err), RFT_E_ARG);
+        assert_int_equal(rft_model_cache_share(model, 2, NULL, &err), RFT_E_ARG);
+        rft_model_free(model);
+    }
+}
+
 static void parts_of_architectures(void **state) {
     (void)state;
     const rft_phase decode = {RFT_PHASE_DECODE, 1, 1}, offline = {RFT_PHASE_OFFLINE, 2, 100};
@@ -509,6 +532,7 @@ int main(void) {
         cmocka_unit_test(experts_are_routed),
         cmocka_unit_test(pooler_takes_texts),
         cmocka_unit_test(cache_of_a_token),
+        cmocka_unit_test(cache_of_a_rank),
         cmocka_unit_test(architectures_are_cut),
         cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(experts_have_their_own_ffn_size),
