@@ -63,10 +63,20 @@ static inline void ask_everything(const rft_model *model) {
         if (rft_model_get_layer(model, i, &phase, &layer, NULL) != RFT_OK || layer.n < 1 || layer.k < 1) {
             abort();
         }
+        const rft_phase train = {RFT_PHASE_TRAIN, 2, 512};
+        for (int pass = RFT_PASS_FORWARD; pass <= RFT_PASS_WGRAD; pass++) {
+            if (rft_model_get_pass(model, i, &train, (rft_pass)pass, &layer, NULL) != RFT_OK || layer.m < 1 || layer.k < 1) {
+                abort();
+            }
+        }
         rft_shard shard = rft_shard_init();
         if (!info.unknown && (rft_model_get_shard(model, i, &phase, 7, &shard, NULL) != RFT_OK || shard.n < 1 || shard.k < 1)) {
             abort();
         }
+    }
+    double share;
+    if (!info.unknown && (rft_model_cache_share(model, 7, &share, NULL) != RFT_OK || !(share > 0 && share <= 1))) {
+        abort();
     }
     for (int64_t i = 0; i < rft_model_part_count(model); i++) {
         rft_part part = rft_part_init();
