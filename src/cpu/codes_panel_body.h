@@ -62,19 +62,26 @@ RFT_INLINE vec from_e4m3(const void *p) {
 /* Its fields as those of an f32 mean 2^-120 of it, subnormals too. */
 RFT_INLINE vec from_ue4m3(const void *p) { return vec_mul(vec_cast(words_shl(words_from_u8(p), 20)), vec_set(0x1p120f)); }
 
+RFT_INLINE vec from_f32(const void *p) { return vec_load(p); }
+
 RFT_INLINE vec from_bf16(const void *p) { return vec_cast(words_shl(words_from_u16(p), 16)); }
 
 /* n rows of 16 direct scales; the bytes that they take. */
-static int64_t expand_direct(rft__scale_kind kind, const char *from, int64_t n, float *to) {
+RFT_INLINE int64_t expand_direct(rft__scale_kind kind, const char *from, int64_t n, float *to) {
     const int64_t bytes = RFT__COLUMNS * rft__packing_scale_bytes(kind);
-    for (int64_t i = 0; i < n; i++, from += bytes, to += RFT__COLUMNS) {
-        vec_store(to, kind == RFT__SCALE_F32      ? vec_load((const void *)from)
-                      : kind == RFT__SCALE_F16    ? vec_from_f16(from)
-                      : kind == RFT__SCALE_BF16   ? from_bf16(from)
-                      : kind == RFT__SCALE_UE4M3 ? from_ue4m3(from)
-                      : kind == RFT__SCALE_E8M0  ? from_e8m0(from)
-                                                 : from_e4m3(from));
+#define EXPAND_ROWS(of_kind, row)                                       \
+    if (kind == of_kind) {                                              \
+        for (int64_t i = 0; i < n; i++) {                               \
+            vec_store(to + i * RFT__COLUMNS, row(from + i * bytes));    \
+        }                                                               \
     }
+    EXPAND_ROWS(RFT__SCALE_F16, vec_from_f16)
+    EXPAND_ROWS(RFT__SCALE_F32, from_f32)
+    EXPAND_ROWS(RFT__SCALE_BF16, from_bf16)
+    EXPAND_ROWS(RFT__SCALE_UE4M3, from_ue4m3)
+    EXPAND_ROWS(RFT__SCALE_E8M0, from_e8m0)
+    EXPAND_ROWS(RFT__SCALE_E4M3, from_e4m3)
+#undef EXPAND_ROWS
     return n * bytes;
 }
 

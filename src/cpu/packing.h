@@ -50,7 +50,7 @@ typedef struct rft__packing {
     int x_group; /* k of X that are rounded to 8 bits by one scale: 32, or 64, 128 or 256 where a step has as many */
 } rft__packing;
 
-static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return rft__ceil_div(k, p->step); }
+static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return (k + p->step - 1) >> (3 + p->step_shift); }
 
 static inline bool rft__packing_has_global(rft__scale_kind kind) {
     return kind == RFT__SCALE_E4M3_TIMES || kind == RFT__SCALE_E4M3_OVER;
