@@ -6,9 +6,12 @@
  *     words_largest(v): of 16, unsigned; bytes_store(p, v): the low bytes of 16 words; bytes_sum(p): of 16 signed ones
  *     bytes_look_up(p, v): of 16 bytes at p, by each byte of v, which is below 16
  *     dot_quad(wide, sum, q, x): sum + q's unsigned bytes (above 127 only where wide) times x's signed ones, four a word
+ *     CODES8_PANEL, a macro, where dot_quad_at(wide, sum, q, x), with x in memory, costs no more, and registers hold 8 quads
  *
  *     panels   sums of all rows and panels in registers, each k of W unpacked once for them; totals in memory
- *     strips   a block's bytes in registers; for each row 8 dot products, scaling, FMA; totals in registers
+ *     a panel  totals in registers; short sums row by row, 8 dot products of a block's quads in registers, scaling, FMA, so that
+ *              scaling falls between the products of other rows; long ones as above
+ *     strips   a panel of bytes, row by row
  *
  * A sum is of 16 to 256 k and needs one scale of W and one of X. It is exact in int32 and as float: |sum| <= 256 * 255 * 128 <
  * 2^23. The order of additions is that of ascending k, whatever the tile.
@@ -162,10 +165,39 @@ static void unpack(const rft__packing *packing, const char *w, int64_t k, char *
 
 typedef ivec sums_of[RFT__MAX_ROWS][RFT__MAX_PANELS];
 
+RFT_INLINE int32_t four_codes(const signed char *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return four;
+}
+
+#ifdef CODES8_PANEL
+enum { ONE_PANEL = 1 };
+#else
+enum { ONE_PANEL = 0 };
+RFT_INLINE ivec dot_quad_at(bool wide, ivec sum, ivec q, const signed char *x) {
+    return dot_quad(wide, sum, q, words_set(four_codes(x)));
+}
+#endif
+
 /* Scales and offsets of a chunk, of each panel. */
 typedef struct panel_scales {
     const float *scale[RFT__MAX_PANELS], *offset[RFT__MAX_PANELS];
 } panel_scales;
+
+/* Are scales used as they lie in the head of a chunk? Not where half a block beyond k asks for one. */
+RFT_INLINE bool scales_in_place(rft__offset_kind offset, const rft__packing *packing) {
+    return packing->scale == RFT__SCALE_F32 && offset == RFT__OFFSET_NONE && !packing->has_table;
+}
+
+/* Where the scales of a chunk of a panel lie, in its head or widened. */
+RFT_INLINE const float *find_scales(int bits, const rft__packing *packing, bool in_place, const char *w, int64_t k, scales *s) {
+    if (in_place) {
+        return (const float *)(const void *)w;
+    }
+    expand8(bits, packing, w, k, s);
+    return s->scale;
+}
 
 /* Sum i of a chunk begins. */
 RFT_INLINE void start_sums(rft__offset_kind offset, int rows, int panels, const rft__x8 *x, int64_t i, sums_of s) {
@@ -173,12 +205,6 @@ RFT_INLINE void start_sums(rft__offset_kind offset, int rows, int panels, const 
     for (int n = 0; n < rows * panels; n++) {
         s[n / panels][n % panels] = words_set(offset == RFT__OFFSET_NONE ? x[n / panels].sum[i].word : 0);
     }
-}
-
-RFT_INLINE int32_t four_codes(const signed char *p) {
-    int32_t four;
-    memcpy(&four, p, sizeof four);
-    return four;
 }
 
 /* Quads first .. first + 3 of block b. */
@@ -193,10 +219,15 @@ RFT_INLINE void add_quads(int bits, rft__offset_kind offset, int rows, int panel
         }
         RFT_UNROLL
         for (int r = 0; r < rows; r++) {
-            const ivec four = words_set(four_codes(x[r].code + RFT__BLOCK * b + 4 * t));
+            const signed char *four = x[r].code + RFT__BLOCK * b + 4 * t;
+            if (panels == 1) {
+                s[r][0] = dot_quad_at(packing->i8_wide, s[r][0], q[0], four);
+                continue;
+            }
+            const ivec all = words_set(four_codes(four));
             RFT_UNROLL
             for (int p = 0; p < panels; p++) {
-                s[r][p] = dot_quad(packing->i8_wide, s[r][p], q[p], four);
+                s[r][p] = dot_quad(packing->i8_wide, s[r][p], q[p], all);
             }
         }
     }
@@ -225,13 +256,32 @@ RFT_INLINE void end_sums(rft__offset_kind offset, int rows, int panels, const rf
     }
 }
 
+RFT_INLINE void fetch_lines(int panels, int first, int last, const rft__fetch *next) {
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        for (int line = first; line < last; line++) {
+            __builtin_prefetch(next->w + (size_t)p * next->stride + 64 * line, 0, 2);
+        }
+    }
+}
+
+RFT_INLINE void fetch_of_head(int panels, int64_t bytes, rft__fetch *next) {
+    fetch_lines(panels, 0, next->first == 0 && next->lines > 0 ? (int)(bytes / 64) : 0, next);
+    next->w += bytes;
+}
+
+RFT_INLINE void fetch_of_block(int bits, int panels, rft__fetch *next) {
+    fetch_lines(panels, next->first, next->first + next->lines, next);
+    next->w += 64 * bits;
+}
+
 /* A chunk whose sums are of half a block. */
 RFT_INLINE void chunk_of_halves(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
                                 const rft__x8 *x, const char *w, size_t w_stride, const panel_scales *scale, float *acc,
-                                int acc_stride) {
+                                int acc_stride, rft__fetch *next) {
     sums_of s;
     for (int64_t b = 0; b * RFT__BLOCK < k; b++, w += 64 * bits) {
-        fetch_block(bits, panels, w, w_stride);
+        fetch_of_block(bits, panels, next);
         RFT_UNROLL
         for (int half = 0; half < 2; half++) {
             start_sums(offset, rows, panels, x, 2 * b + half, s);
@@ -244,13 +294,13 @@ RFT_INLINE void chunk_of_halves(int bits, rft__offset_kind offset, int rows, int
 /* A chunk whose sums are of whole blocks. */
 RFT_INLINE void chunk_of_blocks(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
                                 const rft__x8 *x, const char *w, size_t w_stride, const panel_scales *scale, float *acc,
-                                int acc_stride) {
+                                int acc_stride, rft__fetch *next) {
     sums_of s;
     const int64_t blocks = rft__ceil_div(k, RFT__BLOCK), each = packing->x_group / RFT__BLOCK;
     for (int64_t b = 0, i = 0; b < blocks; i++) {
         start_sums(offset, rows, panels, x, i, s);
         for (const int64_t end = rft__min(blocks, b + each); b < end; b++, w += 64 * bits) {
-            fetch_block(bits, panels, w, w_stride);
+            fetch_of_block(bits, panels, next);
             add_quads(bits, offset, rows, panels, packing, 0, x, b, w, w_stride, s);
             add_quads(bits, offset, rows, panels, packing, 4, x, b, w, w_stride, s);
         }
@@ -265,12 +315,127 @@ RFT_INLINE void clear_sums(int rows, int panels, float *acc, int acc_stride) {
     }
 }
 
+/* ---- tiles of one panel ---- */
+
+RFT_INLINE ivec row_quads(const rft__packing *packing, int first, int n, const ivec q[8], const signed char *x, ivec sum) {
+    RFT_UNROLL
+    for (int t = first; t < first + n; t++) {
+        sum = dot_quad_at(packing->i8_wide, sum, q[t], x + 4 * t);
+    }
+    return sum;
+}
+
+/* A block of one or two sums, with a scale and a shift each; a row's total is in a register. */
+RFT_INLINE void block_in_turn(rft__offset_kind offset, int sums, int rows, const rft__packing *packing, const ivec q[8],
+                              const rft__x8 *x, int64_t b, const float *const scale[2], const float *const shift[2],
+                              vec total[RFT__MAX_ROWS]) {
+    RFT_UNROLL
+    for (int r = 0; r < rows; r++) {
+        RFT_UNROLL
+        for (int i = 0; i < sums; i++) {
+            const int64_t at = sums * b + i;
+            const vec one = vec_load(scale[i]), other = vec_load(shift[i]);
+            ivec sum = words_set(offset == RFT__OFFSET_NONE ? x[r].sum[at].word : 0);
+            sum = row_quads(packing, 4 * i, 8 / sums, q, x[r].code + RFT__BLOCK * b, sum);
+            total[r] = add_sum(offset, sum, one, other, x[r].scale[b], x[r].sum[at].real, total[r]);
+        }
+    }
+}
+
+RFT_INLINE void load_totals(int rows, const float *acc, int acc_stride, bool accumulate, vec total[RFT__MAX_ROWS]) {
+    RFT_UNROLL
+    for (int r = 0; r < rows; r++) {
+        total[r] = accumulate ? vec_load(acc + r * acc_stride) : vec_zero();
+    }
+}
+
+RFT_INLINE void store_totals(int rows, const vec total[RFT__MAX_ROWS], float *acc, int acc_stride) {
+    RFT_UNROLL
+    for (int r = 0; r < rows; r++) {
+        vec_store(acc + r * acc_stride, total[r]);
+    }
+}
+
+/* A chunk with sums of at most 32 k. */
+RFT_INLINE void chunk_in_turn(int bits, rft__offset_kind offset, int sums, int rows, const rft__packing *packing, int64_t k,
+                              const rft__x8 *x, const scales *s, const char *w, rft__fetch *next, vec total[RFT__MAX_ROWS]) {
+    const float *const shift = offset != RFT__OFFSET_NONE ? s->offset : s->scale;
+    for (int64_t b = 0; b * RFT__BLOCK < k; b++, w += 64 * bits) {
+        const int64_t first = scale_at(packing, sums * b), second = scale_at(packing, sums * b + sums - 1);
+        ivec q[8];
+        RFT_UNROLL
+        for (int t = 0; t < 8; t++) {
+            q[t] = byte_quad(bits, offset, packing, w, t);
+        }
+        fetch_of_block(bits, 1, next);
+        block_in_turn(offset, sums, rows, packing, q, x, b, (const float *[2]){s->scale + first, s->scale + second},
+                      (const float *[2]){shift + first, shift + second}, total);
+    }
+}
+
+/* A chunk with longer sums. */
+RFT_INLINE void chunk_at_once(int bits, rft__offset_kind offset, int rows, const rft__packing *packing, int64_t k,
+                              const rft__x8 *x, const float *scale, const float *shift, const char *w, rft__fetch *next,
+                              vec total[RFT__MAX_ROWS]) {
+    sums_of s;
+    const int64_t blocks = rft__ceil_div(k, RFT__BLOCK), each = packing->x_group / RFT__BLOCK;
+    for (int64_t b = 0, i = 0; b < blocks; i++) {
+        start_sums(offset, rows, 1, x, i, s);
+        for (const int64_t end = rft__min(blocks, b + each); b < end; b++, w += 64 * bits) {
+            fetch_of_block(bits, 1, next);
+            add_quads(bits, offset, rows, 1, packing, 0, x, b, w, 0, s);
+            add_quads(bits, offset, rows, 1, packing, 4, x, b, w, 0, s);
+        }
+        const int64_t at = scale_at(packing, i);
+        const vec one = vec_load(scale + at), other = offset != RFT__OFFSET_NONE ? vec_load(shift + at) : one;
+        RFT_UNROLL
+        for (int r = 0; r < rows; r++) {
+            total[r] = add_sum(offset, s[r][0], one, other, x[r].scale[i], x[r].sum[i].real, total[r]);
+        }
+    }
+}
+
+/* Are there such codes with a scale for more than 32 k? */
+RFT_INLINE bool may_be_long(int bits, rft__offset_kind offset) {
+    return (bits == 4 || bits == 8) && offset != RFT__OFFSET_MINIMUM;
+}
+
+RFT_INLINE void codes8_panel(int bits, rft__offset_kind offset, bool halves, int rows, const rft__packing *packing, int64_t k,
+                             const rft__x8 *x, int64_t x_stride, const char *w, float *acc, int acc_stride, bool accumulate,
+                             rft__fetch next) {
+    const bool at_once = may_be_long(bits, offset) && rft__packing_sum(packing) > RFT__BLOCK;
+    const bool in_place = at_once && scales_in_place(offset, packing);
+    scales s;
+    vec total[RFT__MAX_ROWS];
+    load_totals(rows, acc, acc_stride, accumulate, total);
+    for (; k > 0; k -= RFT__CHUNK, x += x_stride) {
+        const int64_t chunk = rft__min(k, RFT__CHUNK), head = rft__packing_head_bytes(packing, chunk);
+        const float *const scale = find_scales(bits, packing, in_place, w, chunk, &s);
+        fetch_of_head(1, head, &next);
+        w += head;
+        if (at_once) {
+            chunk_at_once(bits, offset, rows, packing, chunk, x, scale, s.offset, w, &next, total);
+        } else if (halves) {
+            chunk_in_turn(bits, offset, 2, rows, packing, chunk, x, &s, w, &next, total);
+        } else {
+            chunk_in_turn(bits, offset, 1, rows, packing, chunk, x, &s, w, &next, total);
+        }
+        w += rft__ceil_div(chunk, RFT__BLOCK) * 64 * bits;
+    }
+    store_totals(rows, total, acc, acc_stride);
+}
+
 RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
                             const rft__x8 *x, int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride,
-                            bool accumulate) {
+                            bool accumulate, rft__fetch next) {
     /* Formats of 2, 3 and 6 bits have a scale for 16 k, others with a minimum and those of 5 bits none so short. */
     const bool always = bits == 2 || bits == 3 || bits == 6, never = !always && (offset == RFT__OFFSET_MINIMUM || bits == 5);
     const bool halves = always || (!never && packing->step < RFT__BLOCK);
+    if (ONE_PANEL && panels == 1) {
+        codes8_panel(bits, offset, halves, rows, packing, k, x, x_stride, w, acc, acc_stride, accumulate, next);
+        return;
+    }
+    const bool in_place = !halves && scales_in_place(offset, packing);
     scales s[RFT__MAX_PANELS];
     panel_scales scale;
     if (!accumulate) {
@@ -280,36 +445,22 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
         const int64_t chunk = rft__min(k, RFT__CHUNK);
         RFT_UNROLL
         for (int p = 0; p < panels; p++) {
-            expand8(bits, packing, w + (size_t)p * w_stride, chunk, &s[p]);
-            scale.scale[p] = s[p].scale;
+            scale.scale[p] = find_scales(bits, packing, in_place, w + (size_t)p * w_stride, chunk, &s[p]);
             scale.offset[p] = s[p].offset;
         }
-        w += rft__packing_head_bytes(packing, chunk);
+        const int64_t head = rft__packing_head_bytes(packing, chunk);
+        fetch_of_head(panels, head, &next);
+        w += head;
         if (halves) {
-            chunk_of_halves(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride);
+            chunk_of_halves(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride, &next);
         } else {
-            chunk_of_blocks(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride);
+            chunk_of_blocks(bits, offset, rows, panels, packing, chunk, x, w, w_stride, &scale, acc, acc_stride, &next);
         }
         w += rft__ceil_div(chunk, RFT__BLOCK) * 64 * bits;
     }
 }
 
-/* ---- tiles of strips: one panel, sums of at most 32 k, row by row over a block so that scaling falls between products ---- */
-
-RFT_INLINE ivec row_quads(const rft__packing *packing, int first, int n, const ivec q[8], const signed char *x, ivec sum) {
-    RFT_UNROLL
-    for (int t = first; t < first + n; t++) {
-        sum = dot_quad(packing->i8_wide, sum, q[t], words_set(four_codes(x + 4 * t)));
-    }
-    return sum;
-}
-
-RFT_INLINE void load_quads(const char *w, ivec q[8]) {
-    RFT_UNROLL
-    for (int t = 0; t < 8; t++) {
-        q[t] = words_load(w + 64 * t);
-    }
-}
+/* ---- tiles of strips, rows in turn too ---- */
 
 RFT_INLINE void fetch_next(rft__fetch *next) {
     for (int line = 0; line < next->lines; line++, next->w += 64) {
@@ -317,66 +468,50 @@ RFT_INLINE void fetch_next(rft__fetch *next) {
     }
 }
 
-/* A chunk; a row's total is in a register. scale, shift: of the chunk's first sum. */
-RFT_INLINE void strip_chunk(rft__offset_kind offset, bool halves, int rows, const rft__packing *packing, int64_t k,
-                            const rft__x8 *x, const float *scale, const float *shift, const char *w, rft__fetch *next,
-                            vec total[RFT__MAX_ROWS]) {
-    const int sums = halves ? 2 : 1;
+/* scale, shift: of the chunk's first sum. */
+RFT_INLINE void strip_chunk(rft__offset_kind offset, int sums, int rows, const rft__packing *packing, int64_t k, const rft__x8 *x,
+                            const float *scale, const float *shift, const char *w, rft__fetch *next, vec total[RFT__MAX_ROWS]) {
     for (int64_t b = 0; b * RFT__BLOCK < k; b++, w += STRIP_BLOCK, scale += sums * RFT__COLUMNS, shift += sums * RFT__COLUMNS) {
         ivec q[8];
-        load_quads(w, q);
-        fetch_next(next);
         RFT_UNROLL
-        for (int r = 0; r < rows; r++) {
-            const signed char *code = x[r].code + RFT__BLOCK * b;
-            RFT_UNROLL
-            for (int i = 0; i < sums; i++) {
-                const vec one = vec_load(scale + i * RFT__COLUMNS), other = vec_load(shift + i * RFT__COLUMNS);
-                ivec sum = words_set(offset == RFT__OFFSET_NONE ? x[r].sum[sums * b + i].word : 0);
-                sum = row_quads(packing, 4 * i, halves ? 4 : 8, q, code, sum);
-                total[r] = add_sum(offset, sum, one, other, x[r].scale[b], x[r].sum[sums * b + i].real, total[r]);
-            }
+        for (int t = 0; t < 8; t++) {
+            q[t] = words_load(w + 64 * t);
         }
+        fetch_next(next);
+        block_in_turn(offset, sums, rows, packing, q, x, b, (const float *[2]){scale, scale + RFT__COLUMNS},
+                      (const float *[2]){shift, shift + RFT__COLUMNS}, total);
     }
 }
 
 RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing *packing, int64_t k, const rft__x8 *x,
                            int64_t x_stride, const char *w, float *acc, int acc_stride, bool accumulate, rft__fetch next) {
-    const bool halves = packing->step < RFT__BLOCK;
     vec total[RFT__MAX_ROWS];
-    RFT_UNROLL
-    for (int r = 0; r < rows; r++) {
-        total[r] = accumulate ? vec_load(acc + r * acc_stride) : vec_zero();
-    }
+    load_totals(rows, acc, acc_stride, accumulate, total);
     for (; k > 0; k -= RFT__CHUNK, x += x_stride) {
         const int64_t chunk = rft__min(k, RFT__CHUNK), sums = rft__packing_sums(packing, chunk);
         const float *scale = (const float *)(const void *)w;
         const float *shift = offset != RFT__OFFSET_NONE ? scale + sums * RFT__COLUMNS : scale;
         w += rft__strip_head_bytes(packing, chunk);
-        if (halves) {
-            strip_chunk(offset, true, rows, packing, chunk, x, scale, shift, w, &next, total);
+        if (packing->step < RFT__BLOCK) {
+            strip_chunk(offset, 2, rows, packing, chunk, x, scale, shift, w, &next, total);
         } else {
-            strip_chunk(offset, false, rows, packing, chunk, x, scale, shift, w, &next, total);
+            strip_chunk(offset, 1, rows, packing, chunk, x, scale, shift, w, &next, total);
         }
         w += RFT__CHUNK * RFT__COLUMNS;
     }
-    RFT_UNROLL
-    for (int r = 0; r < rows; r++) {
-        vec_store(acc + r * acc_stride, total[r]);
-    }
+    store_totals(rows, total, acc, acc_stride);
 }
 
 /* ---- families: rows1, rows2, rows4 the most beside so many panels ---- */
 
 #define CODES8_ARGUMENTS                                                                                                    \
     const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w, size_t w_stride, float *acc, \
-        int acc_stride, bool accumulate, rft__fetch next
+        int acc_stride, bool accumulate, const rft__fetch *next
 
 #define CODES8_FUNCTION(name, p, r)                                                                                            \
     static void codes8_##name##_##r##x##p(CODES8_ARGUMENTS) {                                                                  \
-        (void)next;                                                                                                            \
         codes8_tile(CODES_BITS_##name, CODES_OFFSET_##name, r, p, packing, k, x, x_stride, w, w_stride, acc, acc_stride,       \
-                    accumulate);                                                                                               \
+                    accumulate, *next);                                                                                        \
     }
 #define CODES8_ENTRY(name, p, r) codes8_##name##_##r##x##p,
 #define CODES8_FAMILY(symbol, name, rows1, rows2, rows4)                                                     \
@@ -391,7 +526,7 @@ RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing
 #define STRIP8_FUNCTION(kind, p, r)                                                                                     \
     static void strip8_##kind##_##r##x##p(CODES8_ARGUMENTS) {                                                           \
         (void)w_stride;                                                                                                 \
-        strip_tile(RFT__OFFSET_##kind, r, packing, k, x, x_stride, w, acc, acc_stride, accumulate, next);               \
+        strip_tile(RFT__OFFSET_##kind, r, packing, k, x, x_stride, w, acc, acc_stride, accumulate, *next);              \
     }
 #define STRIP8_ENTRY(kind, p, r) strip8_##kind##_##r##x##p,
 /* One of each kind of offset. */

@@ -45,8 +45,9 @@ typedef struct rft__codes8_job {
     bool accumulate;
 } rft__codes8_job;
 
-/* Beside as many panels at once as there is a tile for. Tiles of a strip fetch their share of `next`, packed panels; tiles of
- * panels fetch what they read. x_ahead: the same rows over the next k, once no strip is left of these; else NULL. */
+/* Beside as many panels at once as there is a tile for. Several tiles fetch their share of `next`, packed panels; a lone tile of
+ * panels fetches what it reads, and the first chunks of those. x_ahead: the same rows over the next k, once no strip is left of
+ * these; else NULL. */
 void rft__codes8_multiply(const rft__codes8_job *j, rft__panels next, const rft__x8 *x_ahead, int64_t index, int64_t count);
 
 #endif

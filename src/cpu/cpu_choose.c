@@ -99,9 +99,10 @@ static double tile8_cost(const rft__packing *packing, const rft__cpu_kernel *k, 
 
 /* Kernels of codes unpack a panel for each row tile: in f32 four bits take three operations a k and others five, and the tile
  * some cycles as every one does (Zen 4, 2048 x 4096, us: m = 32 q8_0 in 24x32 5245, its f32 panels in 14x32 5261; m = 64 q4_0
- * 10250, q8_0 in f32 10065). In 8 bits 32 k take a row some 11 cycles; 4 and 8 bits take a tile 12, and a strip in bytes takes
- * 55 once; others take some more, and a strip 95 (us of 1024 x 4096, in 8x32 and in strips: q4_0 m = 8 291 344, 16 505 548, 32
- * 953 970, 64 1964 1848, 512 15260 14860; q6_k 1 150 350, 5 349 347, 8 444 440, 16 760 620, 32 1331 1124). */
+ * 10250, q8_0 in f32 10065). In 8 bits 32 k take a row some 12 cycles; 4 and 8 bits take a tile 12, and a strip in bytes takes
+ * 55 once; others take some more, and a strip 95. Tiles of one panel hide most of it among products (one core, us of 1024 x 4096,
+ * in them and in strips: q4_0 m = 16 410 478, 64 1638 1671, 256 6818 6715; q4_k 64 1865 1855; q6_k 16 516 578, 32 1029 1043, 256
+ * 8799 7916; q5_0 16 426 487, 64 1685 1684). */
 static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     const rft__cpu_kernel *k = c->kernel;
     const rft__packing packing = packing_for(p);
@@ -114,9 +115,13 @@ static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     if (k->x != RFT_I8) {
         return rows + tiles * (bits == 4 ? 6.0 : 8.0);
     }
-    return k->form == RFT__FORM_BYTES ? (12.0 * rows + (plain ? 55.0 : 95.0)) / 32.0
-           : plain                    ? (11.3 * rows + 12.0 * tiles + 25.0) / 32.0
-                                      : (14.0 * rows + 37.0 * tiles + 25.0) / 32.0;
+    if (k->form == RFT__FORM_BYTES) {
+        return (12.0 * rows + (plain ? 55.0 : 95.0)) / 32.0;
+    }
+    const bool hides = k->codes8->tile[1][0] == NULL;
+    return hides   ? (12.0 * rows + (plain ? 3.0 * tiles : 10.0 * tiles + 25.0)) / 32.0
+           : plain ? (11.3 * rows + 12.0 * tiles + 25.0) / 32.0
+                   : (14.0 * rows + 37.0 * tiles + 25.0) / 32.0;
 }
 
 static double cost_at(const rft__device *d, const rft__problem *p, const candidate *c, int64_t m) {

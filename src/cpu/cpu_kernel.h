@@ -70,24 +70,25 @@ typedef struct rft__x8 {
     uint32_t unused[8]; /* rows begin at cache lines */
 } rft__x8;
 
-/* Lines that are fetched to L2 meanwhile, so many of each panel with every 32 k; x, unless it is NULL: the records of these rows
- * over the k of the next pass, which tile registers fetch whole. They need not be readable. */
+/* Lines that are fetched to L2 meanwhile, so many of each panel with every 32 k. They need not be readable. Beside panels of
+ * codes w is laid out as those are, and the lines are of each block, from number `first` on, with number 0 the head as well;
+ * beside strips and for tile registers lines follow each other, and first is 0. x, unless it is NULL: the records of these rows
+ * over the k of the next pass, which tile registers fetch whole. */
 typedef struct rft__fetch {
     const char *w;
     size_t stride;
-    int lines;
+    int first, lines;
     const rft__x8 *x;
 } rft__fetch;
 
 /* One register tile in 8 bits: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. x: rows side by side,
- * x_stride of them from chunk to chunk; w: panels of codes, which fetch themselves, or the strip that rft__unpack_fn made of
- * them, beside which what is `next` is fetched. k as above. */
+ * x_stride of them from chunk to chunk; w: panels of codes, or the strip that rft__unpack_fn made of them. k as above. */
 typedef void rft__codes8_fn(const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w,
-                            size_t w_stride, float *acc, int acc_stride, bool accumulate, rft__fetch next);
+                            size_t w_stride, float *acc, int acc_stride, bool accumulate, const rft__fetch *next);
 
 /* The same of tile registers: rows <= MR, panels <= NR / 16. Fetches the lines of each panel whatever W's form. */
 typedef void rft__tiles8_fn(int rows, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride,
-                            const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate, rft__fetch next);
+                            const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate, const rft__fetch *next);
 
 /* A family of tile registers has one of the two products. */
 typedef struct rft__tiles {

@@ -284,8 +284,8 @@ RFT_INLINE void multiply8(bool in_place, int rows, int panels, const rft__packin
 #define TILES8(name, in_place)                                                                                                  \
     static void tiles_i8_##name(int rows, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,                 \
                                 int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate,  \
-                                rft__fetch next) {                                                                              \
-        multiply8(in_place, rows, panels, packing, k, x, x_stride, w, w_stride, acc, acc_stride, accumulate, next);             \
+                                const rft__fetch *next) {                                                                       \
+        multiply8(in_place, rows, panels, packing, k, x, x_stride, w, w_stride, acc, acc_stride, accumulate, *next);            \
     }                                                                                                                           \
     const rft__tiles rft__tiles_i8_##name##_amx = {.multiply8 = tiles_i8_##name, .leave = rft__tiles_leave};
 

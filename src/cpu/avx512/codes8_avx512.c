@@ -2,12 +2,14 @@
  *
  * codes8_avx512.c - panels of codes times x in 8 bits on AVX-512 with VNNI; see cpu/codes8_body.h.
  *
- *     panels   6 rows x 4 panels, 8 x 2: 24 or 16 sums, 2 to 4 quads of bytes, x, constants to unpack, of 32 registers
- *     strips   16 rows x 1 panel: 16 totals, 8 quads of bytes, 2 scales, 3 to work with
+ *     panels   6 rows x 4 panels: 24 sums, 4 quads of bytes, x, constants to unpack, of 32 registers
+ *     a panel  8 rows: 8 totals, 8 quads or 8 sums, 2 scales, 3 to work with
+ *     strips   16 rows: 16 totals, 8 quads, 2 scales, 3 to work with
  *
  * 32 k of a row and panel are 8 vpdpbusd, and with scales for 32 k a multiplication and an FMA on the same ports: 80 % of the
- * rate of vpdpbusd is the limit, 73 % with a minimum, 67 % with scales for 16 k, 94 % with scales for 128 k, 97 % for 256. Tiles
- * in L1 reach 77, 66, 64 and for 128 k 87 %, whole products at m = 512 63, 55, 53 and 73 % (Zen 4, 2026-11-30: 470 GOP/s a core).
+ * rate of vpdpbusd is the limit, 73 % with a minimum, 67 % with scales for 16 k, 94 % with scales for 128 k, 97 % for 256. Eight
+ * tiles of 8 rows a panel, W from memory, reach 74 % (q4_0), 65 (q4_k), 91 (i4, groups of 128) and 94 (i8, a scale a row) of 470
+ * GOP/s (one Zen 4 core, 2026-11-30).
  */
 #include "cpu/avx2/bytes_sum_body.h"
 #include "cpu/avx512/codes_avx512_body.h"
@@ -24,12 +26,20 @@ RFT_INLINE ivec dot_quad(bool wide, ivec sum, ivec q, ivec x) {
     return sum;
 }
 
+/* x from memory, for all columns. */
+RFT_INLINE ivec dot_quad_at(bool wide, ivec sum, ivec q, const signed char *x) {
+    (void)wide;
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(q), "m"(*(const signed char(*)[4])x));
+    return sum;
+}
+
+#define CODES8_PANEL
 #include "cpu/codes8_body.h"
 
 #include "cpu/avx512/codes8_avx512.h"
 #include "cpu/avx512/pack_avx512.h"
 
-CODES8_LEVEL(avx512, 8, 8, 6, 16)
+CODES8_LEVEL(avx512, 8, 0, 6, 16)
 
 /* ---- for tile registers, which sum and do not scale ---- */
 
