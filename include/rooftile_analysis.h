@@ -109,6 +109,9 @@ RFT_API rft_status rft_machine_save(const rft_machine *machine, const char *path
 /* Measures this machine's roofs with the context's threads; seconds bounds the time spent (0: 10). progress may be NULL. */
 RFT_API rft_status rft_machine_measure(rft_ctx *ctx, double seconds, void (*progress)(void *user, const char *what), void *user,
                                        rft_machine *machine, rft_error *err);     /* [own] */
+/* One of its arrays of roofs (read_gbps, copy_gbps, gflops) at a thread count: linear between those measured and from zero to the
+ * first, constant beyond the last; 0: at the last. */
+RFT_API double rft_machine_roof(const rft_machine *machine, const double *roofs, uint32_t threads); /* [any] */
 /* Seconds that no kernel can beat: max(flops / peak, bytes / DRAM read), and which of the two it is. */
 typedef struct rft_bound {
     uint32_t struct_size;

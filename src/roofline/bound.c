@@ -24,6 +24,11 @@ double rft__roof_at(const rft_machine *mach, const double *roofs, uint32_t threa
     return roofs[mach->n_counts - 1];
 }
 
+double rft_machine_roof(const rft_machine *machine, const double *roofs, uint32_t threads) {
+    const bool sound = machine != NULL && roofs != NULL && machine->n_counts >= 1 && machine->n_counts <= RFT_MACHINE_COUNTS;
+    return sound ? rft__roof_at(machine, roofs, threads) : 0.0;
+}
+
 double rft__peak_of_type(const rft_machine *mach, const char *type, uint32_t threads) {
     double best = 0.0;
     for (uint32_t i = 0; i < mach->n_peaks; i++) {

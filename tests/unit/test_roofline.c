@@ -113,6 +113,20 @@ static rft_bound bound_of(const rft_machine *m, const rft_linear_desc *d, int64_
     return bound;
 }
 
+static void test_roof_at_threads(void **state) {
+    (void)state;
+    rft_machine m = machine();
+    const double *dram = m.levels[1].read_gbps, *avx512 = m.peaks[1].gflops;
+    assert_close(rft_machine_roof(&m, dram, 1), 16);
+    assert_close(rft_machine_roof(&m, dram, 5), 32 + 0.5 * (80 - 32));
+    assert_close(rft_machine_roof(&m, avx512, 99), 800);
+    assert_close(rft_machine_roof(&m, avx512, 0), 800);
+    assert_close(rft_machine_roof(NULL, avx512, 1), 0);
+    assert_close(rft_machine_roof(&m, NULL, 1), 0);
+    m.n_counts = RFT_MACHINE_COUNTS + 1;
+    assert_close(rft_machine_roof(&m, dram, 99), 0);
+}
+
 static void test_bound(void **state) {
     (void)state;
     const rft_machine m = machine();
@@ -202,6 +216,7 @@ int main(void) {
         cmocka_unit_test(test_work),          cmocka_unit_test(test_work_of_glu),   cmocka_unit_test(test_work_of_batch),
         cmocka_unit_test(test_no_work),       cmocka_unit_test(test_bound),         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_thread_counts), cmocka_unit_test(test_unknown_roofs), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_roof_at_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
