@@ -2,7 +2,7 @@
  *
  * cmd_explain.c - rooftile explain: which kernel runs a shape here, or on the machine of a profile, and why.
  */
-#include "options.h"
+#include "machine_files.h"
 #include "out_json.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ typedef struct answer {
     rft_work work;
     rft_bound bound;
     bool has_bound;
-    char kernel[96];
+    char kernel[ROW_NAME];
     char text[TEXT_BYTES];
 } answer;
 
@@ -42,17 +42,6 @@ static int ask_here(const explainer *e, answer *a) {
     return CLI_OK;
 }
 
-static int ask_profile(const explainer *e, answer *a) {
-    rft_error err = {0};
-    size_t length;
-    if (rft_explain_machine(&e->machine, &a->desc, a->m, e->threads, a->text, sizeof a->text, &length, &err) != RFT_OK)
-        return cli_failed(&err, "explain");
-    const char *taken = strstr(a->text, "\ntaken ");
-    if (taken)
-        sscanf(taken, " taken %95s", a->kernel);
-    return CLI_OK;
-}
-
 static int ask(const explainer *e, int64_t n, int64_t k, int64_t m, answer *a) {
     rft_error err = {0};
     a->desc = options_desc(e->o, n, k, m, m);
@@ -63,7 +52,11 @@ static int ask(const explainer *e, int64_t n, int64_t k, int64_t m, answer *a) {
     if (rft_work_of(&a->desc, m, &a->work, &err) != RFT_OK)
         return cli_failed(&err, "work");
     a->has_bound = e->has_machine && rft_machine_bound(&e->machine, &a->desc, m, e->threads, &a->bound, &err) == RFT_OK;
-    return e->ctx ? ask_here(e, a) : ask_profile(e, a);
+    if (e->ctx)
+        return ask_here(e, a);
+    rft_status status =
+        machine_explain(&e->machine, &a->desc, m, e->threads, a->text, sizeof a->text, a->kernel, &err);
+    return status == RFT_OK ? CLI_OK : cli_failed(&err, "explain");
 }
 
 /* The library's text says it all: problem, candidates, work and bound. */
@@ -111,25 +104,20 @@ static int explain_all(const explainer *e) {
     return code;
 }
 
-/* --profile asks for the machine of that file; without it the answer is about this one. */
+/* --machine and --profile ask for one that need not be here; without them the answer is about this one. */
 static int open_explainer(explainer *e) {
     rft_error err = {0};
     rft_device_info device = {.struct_size = sizeof device};
+    int code;
     e->machine.struct_size = sizeof e->machine;
     e->threads = e->o->threads;
-    if (e->o->profile && (e->o->kernel || e->o->isa)) {
-        cli_message("%s: with --profile the choice is that machine's own", e->o->kernel ? "--kernel" : "--isa");
-        return CLI_USAGE;
-    }
-    if (e->o->profile) {
-        if (rft_machine_load(e->o->profile, &e->machine, &err) != RFT_OK)
-            return cli_failed(&err, "--profile");
-        e->has_machine = true;
-        if (e->threads == 0 && e->machine.n_counts)
+    if (machine_described(e->o, &e->machine, &code)) {
+        e->has_machine = code == CLI_OK;
+        if (e->has_machine && e->threads == 0)
             e->threads = e->machine.counts[e->machine.n_counts - 1];
-        return CLI_OK;
+        return code;
     }
-    int code = options_context(e->o, NULL, NULL, &e->ctx);
+    code = options_context(e->o, NULL, NULL, &e->ctx);
     if (code == CLI_OK && rft_ctx_get_device(e->ctx, &device) == RFT_OK)
         e->threads = (uint32_t)device.threads;
     e->has_machine = code == CLI_OK && rft_ctx_get_machine(e->ctx, &e->machine, &err) == RFT_OK;
@@ -138,7 +126,7 @@ static int open_explainer(explainer *e) {
 
 static const char doc[] = "Shows what a product costs at least, what bounds it, and the candidates for it: the one taken and why "
                           "each other was refused.\v"
-                          "With --profile the answer is about the machine of that file, which need not be here.\n\n"
+                          "With --machine or --profile the answer is about a machine that need not be here.\n\n"
                           "Example: rooftile explain -m 1,64 -n 4096 -k 4096 --x bf16";
 
 int cmd_explain(int argc, char **argv) {

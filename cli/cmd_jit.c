@@ -4,6 +4,7 @@
  * compiler later. With a profile it needs no GPU, only NVRTC.
  */
 #include "bench_timer.h"
+#include "machine_files.h"
 #include "model_layer.h"
 #include "out_json.h"
 #include "out_text.h"
@@ -121,15 +122,13 @@ static int build_model(jit_command *c) {
 }
 
 static int open_target(jit_command *c) {
-    rft_error err = {0};
-    c->machine.struct_size = sizeof c->machine;
-    if (!c->run.profile)
+    int code;
+    if (!machine_described(&c->run, &c->machine, &code))
         return options_context(&c->run, NULL, NULL, &c->ctx);
-    if (rft_machine_load(c->run.profile, &c->machine, &err) != RFT_OK)
-        return cli_failed(&err, "--profile");
-    if (strncmp(c->machine.device, "cuda", 4) == 0)
-        return CLI_OK;
-    cli_message("--profile %s: it describes a \"%s\" device; kernels are compiled for GPUs", c->run.profile, c->machine.device);
+    if (code != CLI_OK || strncmp(c->machine.device, "cuda", 4) == 0)
+        return code;
+    cli_message("--%s: \"%s\" describes a \"%s\" device; kernels are compiled for GPUs", c->run.machine ? "machine" : "profile",
+                c->machine.name, c->machine.device);
     return CLI_USAGE;
 }
 
@@ -138,8 +137,8 @@ static int run_jit(jit_command *c) {
         cli_message("nothing to compile: give --prebuild MODEL, or -n and -k, or --shapes FILE");
         return CLI_USAGE;
     }
-    if (!c->run.profile && strncmp(c->run.device, "cuda", 4) != 0) {
-        cli_message("kernels are compiled for GPUs: give --device cuda:N, or the --profile of one that is not here");
+    if (!c->run.machine && !c->run.profile && strncmp(c->run.device, "cuda", 4) != 0) {
+        cli_message("kernels are compiled for GPUs: give --device cuda:N, or --machine NAME of one that is not here");
         return CLI_USAGE;
     }
     int code = open_target(c);
@@ -174,8 +173,8 @@ static const char doc[] =
     "for "
     "them ($RFT_CACHE_DIR, else ~/.cache/rooftile). A product that was compiled before takes no time.\v"
     "A model's layers are planned for all rows of -m at once, from the least to the most (default 1); of shapes, each m by "
-    "itself, as bench does. With --profile the GPU need not be here, but NVRTC must.\n\n"
-    "Example: rooftile jit --prebuild model.gguf -m 1..512 --profile h200.json";
+    "itself, as bench does. With --machine or --profile the GPU need not be here, but NVRTC must.\n\n"
+    "Example: rooftile jit --prebuild model.gguf -m 1..512 --machine h200";
 
 int cmd_jit(int argc, char **argv) {
     static const struct argp_option flags[] = {

@@ -12,7 +12,7 @@
 enum key {
     KEY_DEVICE = 256, KEY_SHAPES, KEY_X, KEY_W, KEY_Y, KEY_LAYOUT, KEY_COMPUTE, KEY_EPI, KEY_UNFUSED, KEY_THREADS, KEY_COLD,
     KEY_WARM, KEY_VS, KEY_JSON, KEY_SEED, KEY_BATCH, KEY_DYNAMIC, KEY_VIEW, KEY_ISA, KEY_KERNEL, KEY_PROFILE, KEY_BETWEEN,
-    KEY_TIME, KEY_ROUNDS
+    KEY_TIME, KEY_MACHINE, KEY_ROUNDS
 };
 
 static const struct argp_option flags[] = {
@@ -40,6 +40,8 @@ static const struct argp_option flags[] = {
     {"isa", KEY_ISA, "LEVEL", 0, "Use no instructions above this level", 3},
     {"kernel", KEY_KERNEL, "NAME", 0, "Only this kernel may serve; info --kernels lists them", 3},
     {"profile", KEY_PROFILE, "FILE", 0, "Machine profile; default: this machine's, from rooftile roofline", 3},
+    {"machine", KEY_MACHINE, "NAME", 0, "Not this machine but one of a data sheet, such as h100 or epyc-9654, or of a profile's "
+     "FILE.json; explain, model and jit alone", 3},
     {"seed", KEY_SEED, "N", 0, "Of the random data (default 1)", 3},
     {"json", KEY_JSON, NULL, 0, "One JSON object a line", 3},
     {NULL, 0, NULL, 0, "Measuring", 4},
@@ -122,6 +124,7 @@ static bool set_plain(int key, char *arg, run_options *o) {
     case KEY_ISA: o->isa = arg; return true;
     case KEY_KERNEL: o->kernel = arg; return true;
     case KEY_PROFILE: o->profile = arg; return true;
+    case KEY_MACHINE: o->machine = arg; return true;
     case KEY_VS: o->peers = arg; return true;
     case KEY_COLD: o->warm = false; return true;
     case KEY_WARM: o->warm = true; return true;
@@ -271,6 +274,10 @@ void options_free(run_options *o) {
 int options_context(const run_options *o, cli_parallel_for *parallel_for, void *user, rft_ctx **out) {
     rft_ctx_options options = rft_ctx_options_init();
     rft_error err = {0};
+    if (o->machine) {
+        cli_message("--machine %s: nothing runs on a machine that is not here", o->machine);
+        return CLI_USAGE;
+    }
     options.threads = o->threads;
     options.profile = o->profile;
     options.max_isa = o->isa;

@@ -12,7 +12,7 @@
 #include <argp.h>
 
 typedef struct run_options {
-    const char *device, *isa, *kernel, *profile, *shapes_file, *peers;
+    const char *device, *isa, *kernel, *profile, *machine, *shapes_file, *peers;
     int_list m, n, k;
     shape_list shapes; /* made by options_finish from -n, -k and -m, or from the file */
     rft_type x, w, y;  /* 0 until options_finish where no flag gave them */

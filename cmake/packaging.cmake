@@ -21,6 +21,7 @@ install(EXPORT rooftileTargets NAMESPACE rooftile:: DESTINATION "${config_dir}")
 
 if(TARGET rooftile_tool)
     install(TARGETS rooftile_tool)
+    install(DIRECTORY bench/machines/ DESTINATION "${RFT_MACHINES_DIR}")
 endif()
 
 # The tool is asked for its options, which a build for another machine cannot do.

@@ -58,6 +58,11 @@ if(cli_sources)
     set_target_properties(rooftile_tool PROPERTIES OUTPUT_NAME rooftile)
     target_include_directories(rooftile_tool PRIVATE "${PROJECT_SOURCE_DIR}/cli")
     target_link_libraries(rooftile_tool PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS})
+    # Machines of data sheets: beside an installed tool, and in the build folder as in the tree.
+    set(RFT_MACHINES_DIR "${CMAKE_INSTALL_DATADIR}/rooftile/machines")
+    file(RELATIVE_PATH machines "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/rooftile/machines")
+    target_compile_definitions(rooftile_tool PRIVATE RFT_MACHINES_DIR="${machines}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/bench/machines" "${PROJECT_BINARY_DIR}/machines" SYMBOLIC)
 endif()
 
 if(RFT_EXAMPLES)

@@ -31,6 +31,7 @@ installed=(bin/rooftile include/rooftile.h include/rooftile_analysis.h include/r
     pkgconfig/rooftile.pc pkgconfig/rooftile_model.pc pkgconfig/rooftile_cblas.pc cmake/rooftile/rooftileConfig.cmake
     cmake/rooftile/rooftileConfigVersion.cmake cmake/rooftile/rooftileTargets.cmake
     man1/rooftile.1 man3/rooftile.h.3 man3/rooftile_analysis.h.3 man3/rooftile_cblas.h.3 man7/rooftile-formats.7
+    share/rooftile/machines/h100.json share/rooftile/machines/epyc-9654.json
     bash-completion/completions/rooftile zsh/site-functions/_rooftile fish/vendor_completions.d/rooftile.fish)
 
 test_install() {
@@ -39,6 +40,7 @@ test_install() {
     DESTDIR=$work/stage quietly cmake --install "$build" --prefix /opt/rooftile || fail "cmake --install below DESTDIR"
     has_file "$work/stage/opt/rooftile" "${installed[@]}"
     quietly env -C / "$prefix/bin/rooftile" --version || fail "the installed tool does not start"
+    quietly env -C / "$prefix/bin/rooftile" explain --machine h100 -m 1 -n 64 -k 64 || fail "the installed tool finds no data sheets"
     if grep -rlF -e "$build" -e "$root" "$prefix" --include='*.pc' --include='*.cmake' >"$work/log"; then
         fail "installed files name the build's folders"
     fi
