@@ -4,9 +4,9 @@
  * The library reads the same file: <cache folder>/machine-<device>.json, the cache folder by RFT_CACHE_DIR's rule.
  */
 #define _GNU_SOURCE
-#include "cli_parse.h"
-#include "out_json.h"
-#include "out_text.h"
+#include "gnuplot.h"
+#include "machine_files.h"
+#include "roofline_table.h"
 
 #include <argp.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct roofline_options {
-    const char *device, *output, *show;
+    const char *device, *output, *show, *spec, *plot;
     int64_t threads;
     double seconds;
     bool json;
@@ -47,82 +47,6 @@ static void show_progress(void *user, const char *what) {
     cli_progress("measuring %s", what);
 }
 
-static bool is_gpu(const rft_machine *m) { return strncmp(m->device, "cuda", 4) == 0; }
-
-static int count_columns(const rft_machine *m, column *columns, char (*titles)[32]) {
-    const char *what = is_gpu(m) ? "SM" : "thread";
-    for (uint32_t i = 0; i < m->n_counts; i++) {
-        snprintf(titles[i], sizeof titles[i], "%u %s%s", m->counts[i], what, m->counts[i] == 1 ? "" : "s");
-        columns[3 + i] = (column){titles[i], 0, false};
-    }
-    return 3 + (int)m->n_counts;
-}
-
-static void level_rows(const rft_machine *m, cell *cells, int n) {
-    for (uint32_t i = 0; i < m->n_levels; i++)
-        for (int copy = 0; copy < 2; copy++) {
-            const rft_machine_level *l = &m->levels[i];
-            cell *row = cells + (size_t)(2 * (int)i + copy) * (size_t)n;
-            snprintf(row[0], CELL, "%s", copy ? "" : l->name);
-            format_bytes(row[1], (double)l->bytes);
-            if (copy)
-                row[1][0] = '\0';
-            snprintf(row[2], CELL, "%s", copy ? "copy" : "read");
-            for (uint32_t t = 0; t < m->n_counts; t++)
-                format_3(row[3 + t], copy ? l->copy_gbps[t] : l->read_gbps[t]);
-        }
-}
-
-static void peak_rows(const rft_machine *m, cell *cells, int n) {
-    for (uint32_t i = 0; i < m->n_peaks; i++) {
-        const rft_machine_peak *p = &m->peaks[i];
-        cell *row = cells + (size_t)i * (size_t)n;
-        snprintf(row[0], CELL, "%s", p->isa);
-        snprintf(row[1], CELL, "%s", p->op);
-        snprintf(row[2], CELL, "%s", rft_type_name(p->type));
-        for (uint32_t t = 0; t < m->n_counts; t++)
-            format_3(row[3 + t], p->gflops[t]);
-    }
-}
-
-static void print_machine(const rft_machine *m) {
-    column levels[3 + RFT_MACHINE_COUNTS] = {{"memory, GB/s", 0, true}, {"working set", 0, false}, {"", 0, true}};
-    column peaks[3 + RFT_MACHINE_COUNTS] = {{"arithmetic, GFLOP/s", 0, true}, {"instruction", 0, true}, {"type", 0, true}};
-    char titles[RFT_MACHINE_COUNTS][32];
-    int n = count_columns(m, levels, titles);
-    size_t rows = 2 * (m->n_levels > m->n_peaks ? m->n_levels : m->n_peaks);
-    cell *cells = cli_alloc((rows + 1) * (size_t)n, sizeof *cells);
-    count_columns(m, peaks, titles);
-    printf("%s%s%s · %s · %s · %s %s\n\n", text_bold(), m->name, text_plain(), m->device, m->isa, m->source, m->date);
-    level_rows(m, cells, n);
-    text_table(levels, n, cells, 2 * m->n_levels);
-    putchar('\n');
-    peak_rows(m, cells, n);
-    text_table(peaks, n, cells, m->n_peaks);
-    if (m->launch_us > 0)
-        printf("\nlaunch: %.3g us from kernel to kernel of a graph, %.3g us of the host each\n", m->launch_us, m->enqueue_us);
-    free(cells);
-}
-
-static json_t *numbers(const double *v, uint32_t n) {
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < n; i++)
-        json_array_append_new(array, json_real(v[i]));
-    return array;
-}
-
-static void print_json(const rft_machine *m) {
-    for (uint32_t i = 0; i < m->n_levels; i++)
-        json_print(json_pack("{s:s, s:I, s:o, s:o}", "level", m->levels[i].name, "bytes", (json_int_t)m->levels[i].bytes,
-                             "read_gbps", numbers(m->levels[i].read_gbps, m->n_counts), "copy_gbps",
-                             numbers(m->levels[i].copy_gbps, m->n_counts)));
-    for (uint32_t i = 0; i < m->n_peaks; i++)
-        json_print(json_pack("{s:s, s:s, s:s, s:o}", "isa", m->peaks[i].isa, "op", m->peaks[i].op, "type",
-                             rft_type_name(m->peaks[i].type), "gflops", numbers(m->peaks[i].gflops, m->n_counts)));
-    if (m->launch_us > 0)
-        json_print(json_pack("{s:f, s:f}", "launch_us", m->launch_us, "enqueue_us", m->enqueue_us));
-}
-
 static int measure_machine(const roofline_options *o, rft_machine *m) {
     rft_ctx_options options = rft_ctx_options_init();
     rft_error err = {0};
@@ -152,18 +76,22 @@ static int save(const roofline_options *o, const rft_machine *m) {
     return CLI_OK;
 }
 
+static int show_machine(const roofline_options *o, const rft_machine *m, const rft_machine *spec) {
+    (o->json ? roofline_json : roofline_text)(m, spec);
+    int code = o->show ? CLI_OK : save(o, m);
+    return code == CLI_OK && o->plot ? roofline_plot(o->plot, m, spec) : code;
+}
+
+/* The data sheet is the one asked for, else that of a measured machine by its name. */
 static int run(const roofline_options *o) {
-    rft_machine *m = cli_alloc(1, sizeof *m);
-    rft_error err = {0};
-    int code = CLI_OK;
+    rft_machine *m = cli_alloc(2, sizeof *m), *spec = m + 1;
     m->struct_size = sizeof *m;
-    if (!o->show)
-        code = measure_machine(o, m);
-    else if (rft_machine_load(o->show, m, &err) != RFT_OK)
-        code = cli_failed(&err, "--show");
+    int code = o->spec ? machine_load("--spec", o->spec, spec) : CLI_OK;
+    if (code == CLI_OK)
+        code = o->show ? machine_load("--show", o->show, m) : measure_machine(o, m);
     if (code == CLI_OK) {
-        (o->json ? print_json : print_machine)(m);
-        code = o->show ? CLI_OK : save(o, m);
+        bool known = o->spec || (strcmp(m->source, "measured") == 0 && machine_spec(m, spec));
+        code = show_machine(o, m, known ? spec : NULL);
     }
     free(m);
     return code;
@@ -172,6 +100,7 @@ static int run(const roofline_options *o) {
 static error_t parse(int key, char *arg, struct argp_state *state) {
     roofline_options *o = state->input;
     char why[CLI_WHY];
+    plot_form form;
     switch (key) {
     case 'D':
         o->device = arg;
@@ -181,6 +110,14 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         return 0;
     case 'S':
         o->show = arg;
+        return 0;
+    case 'p':
+        if (!gnuplot_form(arg, &form))
+            argp_error(state, "--plot: '%s' is neither a file that ends in .svg or .png nor -, the terminal", arg);
+        o->plot = arg;
+        return 0;
+    case 'P':
+        o->spec = arg;
         return 0;
     case 'J':
         o->json = true;
@@ -212,7 +149,9 @@ int cmd_roofline(int argc, char **argv) {
         {"threads", 'T', "N", 0, "Most threads measured; default: all cores of this process", 0},
         {"seconds", 's', "N", 0, "Time to spend (default 10)", 0},
         {"output", 'o', "FILE", 0, "Save here instead of the cache folder", 0},
-        {"show", 'S', "FILE", 0, "Show a saved profile; measure nothing", 0},
+        {"show", 'S', "NAME", 0, "Show a saved profile (FILE.json), or a data sheet such as h100; measure nothing", 0},
+        {"spec", 'P', "NAME", 0, "Data sheet to set beside, such as epyc-9654; default: the one of this machine's name", 0},
+        {"plot", 'p', "FILE", 0, "Plot into FILE.svg or FILE.png, or with - on the terminal, by gnuplot", 0},
         {"json", 'J', NULL, 0, "One JSON object a line", 0},
         {0}};
     static const struct argp argp = {flags, parse, NULL, doc, NULL, NULL, NULL};

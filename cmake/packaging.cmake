@@ -83,7 +83,7 @@ if(PROJECT_IS_TOP_LEVEL)
     if(SQLITE3_FOUND)
         string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libsqlite3-0")
     endif()
-    set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libjansson-dev, libhwloc-dev") # to link the static libraries
+    set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libjansson-dev, libhwloc-dev, gnuplot-nox") # to link the static libraries; to plot
     file(WRITE "${PROJECT_BINARY_DIR}/deb/triggers" "activate-noawait ldconfig\n")
     set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/deb/triggers")
     include(CPack)
