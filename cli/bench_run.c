@@ -6,6 +6,7 @@
 #include "bench_run.h"
 #include "bench_case.h"
 #include "bench_timer.h"
+#include "machine_files.h"
 #include "unfused.h"
 
 #include <stdio.h>
@@ -53,6 +54,13 @@ int bench_open(bench_job *job, const run_options *o) {
     if (rft_ctx_get_device(job->ctx, &device) == RFT_OK)
         job->context_threads = device.threads;
     return o->peers ? peers_open(o->peers, job->ctx, o->device, (uint32_t)job->context_threads, &job->peers) : CLI_OK;
+}
+
+void bench_describe(bench_job *job, const run_options *o, const rft_machine *machine) {
+    job->o = o;
+    job->machine = *machine;
+    job->has_machine = true;
+    job->context_threads = (int)(o->threads ? o->threads : machine->counts[machine->n_counts - 1]);
 }
 
 void bench_close(bench_job *job) {
@@ -278,7 +286,7 @@ static bench_row blank_row(const bench_job *job, int64_t m, int64_t n, int64_t k
                    .m = m,
                    .n = n,
                    .k = k,
-                   .on_gpu = !on_host(job->ctx),
+                   .on_gpu = job->ctx ? !on_host(job->ctx) : strncmp(o->device, "cuda", 4) == 0,
                    .threads = job->context_threads};
     x_text(o->x, &o->x_groups, r.x);
     if (job->w_name)
@@ -303,20 +311,46 @@ static bench_row make_row(const bench_job *job, const bench_case *c, const conte
     return r;
 }
 
-int bench_plan(const bench_job *job, int64_t n, int64_t k, int64_t m, bench_row *row) {
+/* The plan that would be made, or what is known of it where the machine is described and not here. */
+static int plan_info(const bench_job *job, const rft_linear_desc *desc, int64_t m, char kernel[ROW_NAME], rft_plan_info *info) {
     rft_error err = {0};
     rft_plan *plan;
+    if (options_plan(job->o, job->ctx, desc, &plan, &err) != RFT_OK)
+        return cli_failed(&err, "plan");
+    rft_status status = rft_plan_get_info(plan, m, info);
+    if (status == RFT_OK)
+        snprintf(kernel, ROW_NAME, "%s", info->kernel);
+    rft_plan_free(plan);
+    return status == RFT_OK ? CLI_OK : CLI_LIBRARY;
+}
+
+static int described_info(const bench_job *job, const rft_linear_desc *desc, int64_t m, char kernel[ROW_NAME],
+                          rft_plan_info *info) {
+    enum { TEXT = 1 << 16 };
+    rft_error err = {0};
+    rft_work work = {.struct_size = sizeof work};
+    if (rft_work_of(desc, m, &work, &err) != RFT_OK)
+        return cli_failed(&err, "work");
+    char *text = cli_alloc(TEXT, 1);
+    rft_status status = machine_explain(&job->machine, desc, m, (uint32_t)job->context_threads, text, TEXT, kernel, &err);
+    free(text);
+    info->flops = work.flops;
+    info->bytes = work.bytes;
+    return status == RFT_OK ? CLI_OK : cli_failed(&err, "explain");
+}
+
+int bench_plan(const bench_job *job, int64_t n, int64_t k, int64_t m, bench_row *row) {
+    char kernel[ROW_NAME];
     rft_plan_info info = rft_plan_info_init();
     rft_linear_desc desc = options_desc(job->o, n, k, m, m);
     *row = blank_row(job, m, n, k);
     row->cold = true;
-    if (options_plan(job->o, job->ctx, &desc, &plan, &err) != RFT_OK)
-        return cli_failed(&err, "plan");
-    if (rft_plan_get_info(plan, m, &info) == RFT_OK)
+    int code = job->ctx ? plan_info(job, &desc, m, kernel, &info) : described_info(job, &desc, m, kernel, &info);
+    info.kernel = kernel;
+    if (code == CLI_OK)
         add_work(&info, row);
     add_bound(job, &desc, true, row);
-    rft_plan_free(plan);
-    return CLI_OK;
+    return code;
 }
 
 static void add_peers(const line_up *l, bench_row *r) {

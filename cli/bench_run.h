@@ -12,7 +12,7 @@
 
 typedef struct bench_job {
     const run_options *o;
-    rft_ctx *ctx;
+    rft_ctx *ctx; /* NULL: the machine is described */
     const char *phase;  /* "", "decode:1" */
     const char *w_name; /* as shown; NULL: the type's name */
     peer_list peers;
@@ -26,6 +26,8 @@ typedef struct bench_job {
 
 /* Opens what the options ask for: context, profile, peers. An exit code; close it in any case. */
 int bench_open(bench_job *job, const run_options *o);
+/* Instead of it for a machine that is not here: rows can be planned, and have their bounds. */
+void bench_describe(bench_job *job, const run_options *o, const rft_machine *machine);
 void bench_close(bench_job *job);
 /* Measures one product on the weights of a set and emits its rows. An exit code; CLI_FAILED: wrong, or above its roof. */
 int bench_one(bench_job *job, weight_set *set, int64_t m);

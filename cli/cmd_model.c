@@ -4,8 +4,9 @@
  * each, and with --run what each reaches on the file's own weights.
  */
 #include "bench_run.h"
+#include "machine_files.h"
 #include "model_layer.h"
-#include "model_table.h"
+#include "report_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +15,19 @@
 #define DEFAULT_CONTEXT 1024
 #define MAX_CONTEXT     ((int64_t)1 << 30)
 #define MAX_RANKS       1024
+#define MODEL_PHASES    8
 
 typedef struct model_command {
     run_options run;
-    const char *file, *phase_text;
-    bool measure, x_given;
-    rft_phase phase;
-    int64_t context; /* -1: not given */
+    const char *file, *html;
+    const char *phases[MODEL_PHASES];
+    int n_phases;
+    bool measure, x_given, dynamic; /* dynamic: as given; training is so too */
+    int64_t context, ranks; /* context -1: not given; ranks 0: nor they */
     rft_model *model;
     bench_job *job;
-    model_report report;
+    rft_machine machine; /* described by --machine */
+    model_report reports[MODEL_PHASES];
 } model_command;
 
 static void keep_row(void *user, const bench_row *row) {
@@ -65,22 +69,32 @@ static void name_row(model_row *row) {
         snprintf(row->type, sizeof row->type, row->decoded ? "%s→%s" : "%s", stored, run);
 }
 
-static int get_layer(model_command *c, int64_t index, rft_pass pass, model_row *row) {
+/* Bytes of W in memory are the device's own matter, so of a machine that is described they are not known. */
+static rft_status add_bytes(const model_command *c, const rft_linear_desc *desc, int64_t m, model_row *row, rft_error *err) {
+    rft_work work = {.struct_size = sizeof work};
+    rft_status status = rft_work_of(desc, m, &work, err);
+    row->run_bytes = work.w_bytes;
+    row->bytes = work.bytes;
+    row->y_bytes = work.y_bytes;
+    bool packs = c->job->ctx && !row->options.dynamic;
+    return status == RFT_OK && packs ? rft_weight_bytes(c->job->ctx, &desc->w, &row->packed, err) : status;
+}
+
+static int get_layer(const model_command *c, const model_report *r, int64_t index, rft_pass pass, model_row *row) {
     rft_error err = {0};
     row->layer = rft_layer_init();
-    if (rft_model_get_pass(c->model, index, &c->phase, pass, &row->layer, &err) != RFT_OK)
+    if (rft_model_get_pass(c->model, index, &r->kind, pass, &row->layer, &err) != RFT_OK)
         return cli_failed(&err, c->file);
     row->shard = rft_shard_init();
-    if (c->report.ranks > 0 &&
-        rft_model_get_shard(c->model, index, &c->phase, c->report.ranks, &row->shard, &err) != RFT_OK)
+    if (r->ranks > 0 && rft_model_get_shard(c->model, index, &r->kind, r->ranks, &row->shard, &err) != RFT_OK)
         return cli_failed(&err, "--tp");
     return CLI_OK;
 }
 
 /* Rows keep the texts of their own options: those live in the report. */
-static int add_layer(model_command *c, int64_t index, rft_pass pass, model_row *row) {
+static int add_layer(model_command *c, const model_report *r, int64_t index, rft_pass pass, model_row *row) {
     rft_error err = {0};
-    int code = get_layer(c, index, pass, row);
+    int code = get_layer(c, r, index, pass, row);
     if (code != CLI_OK)
         return code;
     const rft_layer *layer = &row->layer;
@@ -89,49 +103,43 @@ static int add_layer(model_command *c, int64_t index, rft_pass pass, model_row *
     c->job->o = &row->options;
     c->job->w_name = row->type;
     rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
-    rft_work work = {.struct_size = sizeof work};
-    if ((!row->options.dynamic && rft_weight_bytes(c->job->ctx, &desc.w, &row->packed, &err) != RFT_OK) ||
-        rft_work_of(&desc, layer->m, &work, &err) != RFT_OK)
+    if (add_bytes(c, &desc, layer->m, row, &err) != RFT_OK)
         return cli_failed(&err, row->name);
-    row->run_bytes = work.w_bytes;
-    row->bytes = work.bytes;
-    row->y_bytes = work.y_bytes;
     code = bench_plan(c->job, layer->n, layer->k, layer->m, &row->bench);
     if (code == CLI_OK && c->measure && layer->runs > 0)
         code = measure_layer(c, layer, row);
     return code;
 }
 
-static int add_layers(model_command *c) {
-    int64_t passes = c->phase.kind == RFT_PHASE_TRAIN ? RFT_PASS_WGRAD : RFT_PASS_FORWARD;
-    int64_t n = passes * rft_model_layer_count(c->model);
+/* W changes at each step of training, so it is never packed. */
+static int add_layers(model_command *c, model_report *r) {
+    bool train = r->kind.kind == RFT_PHASE_TRAIN;
+    int64_t passes = train ? RFT_PASS_WGRAD : RFT_PASS_FORWARD, n = passes * rft_model_layer_count(c->model);
     int code = CLI_OK;
-    c->report.rows = cli_alloc((size_t)n, sizeof *c->report.rows);
+    r->rows = cli_alloc((size_t)n, sizeof *r->rows);
+    c->run.dynamic = c->dynamic || train;
     for (int64_t i = 0; i < n && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = add_layer(c, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &c->report.rows[i]);
+        int one = add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i]);
         code = one != CLI_OK ? one : code;
-        c->report.n = i + 1;
+        r->n = i + 1;
     }
     cli_progress_end();
     return code;
 }
 
 /* Where none is given, a middling one for phases that continue texts; encoders have none. */
-static int64_t choose_context(const model_command *c) {
+static int64_t choose_context(const model_command *c, const rft_model_info *info, const rft_phase *phase) {
     rft_part part = rft_part_init();
-    bool continues = c->phase.kind == RFT_PHASE_DECODE || c->phase.kind == RFT_PHASE_VERIFY;
-    int64_t longest = c->report.info.context, middling = DEFAULT_CONTEXT;
-    if (longest > 0 && longest < middling)
-        middling = longest;
+    bool continues = phase->kind == RFT_PHASE_DECODE || phase->kind == RFT_PHASE_VERIFY;
+    int64_t longest = info->context, middling = longest > 0 && longest < DEFAULT_CONTEXT ? longest : DEFAULT_CONTEXT;
     if (c->context >= 0)
         return c->context;
-    return continues && rft_model_get_part(c->model, 0, &c->phase, middling, &part, NULL) == RFT_OK ? middling : 0;
+    return continues && rft_model_get_part(c->model, 0, phase, middling, &part, NULL) == RFT_OK ? middling : 0;
 }
 
-static int add_parts(model_command *c) {
+static int add_parts(const model_command *c, model_report *r) {
     rft_error err = {0};
-    model_report *r = &c->report;
-    r->context = choose_context(c);
+    r->context = choose_context(c, &r->info, &r->kind);
     r->n_parts = rft_model_part_count(c->model);
     r->parts = cli_alloc((size_t)r->n_parts, sizeof *r->parts);
     if (r->n_parts == 0 && c->context >= 0) {
@@ -142,7 +150,7 @@ static int add_parts(model_command *c) {
         return cli_failed(&err, "--tp");
     for (int64_t i = 0; i < r->n_parts; i++) {
         r->parts[i] = rft_part_init();
-        if (rft_model_get_part(c->model, i, &c->phase, r->context, &r->parts[i], &err) != RFT_OK) {
+        if (rft_model_get_part(c->model, i, &r->kind, r->context, &r->parts[i], &err) != RFT_OK) {
             cli_message("--context: %s", err.message);
             return CLI_USAGE;
         }
@@ -150,54 +158,91 @@ static int add_parts(model_command *c) {
     return CLI_OK;
 }
 
-/* W changes at each step of training, so it is never packed. */
-static int read_phase(model_command *c) {
+static int parse_phases(model_command *c) {
     rft_error err = {0};
-    if (rft_phase_parse(c->phase_text, &c->phase, &err) != RFT_OK) {
-        cli_message("--phase: %s", err.message);
-        return CLI_USAGE;
+    const char *untrained = c->run.view ? "--view" : cli_8bit(c->run.x) ? "--x in 8 bits" : c->ranks > 0 ? "--tp" : NULL;
+    for (int i = 0; i < c->n_phases; i++) {
+        if (rft_phase_parse(c->phases[i], &c->reports[i].kind, &err) != RFT_OK) {
+            cli_message("--phase: %s", err.message);
+            return CLI_USAGE;
+        }
+        if (c->reports[i].kind.kind == RFT_PHASE_TRAIN && untrained) {
+            cli_message("--phase %s: not with %s", c->phases[i], untrained);
+            return CLI_USAGE;
+        }
     }
-    bool train = c->phase.kind == RFT_PHASE_TRAIN;
-    const char *flag = c->run.view ? "--view" : cli_8bit(c->run.x) ? "--x in 8 bits" : c->report.ranks > 0 ? "--tp" : NULL;
-    if (train && flag) {
-        cli_message("--phase %s: not with %s", c->phase_text, flag);
-        return CLI_USAGE;
-    }
-    c->run.dynamic = c->run.dynamic || train;
     return CLI_OK;
 }
 
 static int open_model(model_command *c) {
     rft_error err = {0};
-    if (rft_model_open(c->file, &c->model, &err) != RFT_OK)
+    return rft_model_open(c->file, &c->model, &err) == RFT_OK ? CLI_OK : cli_failed(&err, c->file);
+}
+
+static int begin_report(model_command *c, int phase) {
+    rft_error err = {0};
+    model_report *r = &c->reports[phase];
+    r->file = c->file;
+    r->phase = c->phases[phase];
+    r->measured = c->measure;
+    r->ranks = c->ranks;
+    r->info = rft_model_info_init();
+    r->cost = rft_model_cost_init();
+    if (rft_model_get_info(c->model, &r->info, &err) != RFT_OK ||
+        rft_model_get_cost(c->model, &r->kind, &r->cost, &err) != RFT_OK)
         return cli_failed(&err, c->file);
-    c->report.info = rft_model_info_init();
-    c->report.cost = rft_model_cost_init();
-    if (rft_model_get_info(c->model, &c->report.info, &err) != RFT_OK ||
-        rft_model_get_cost(c->model, &c->phase, &c->report.cost, &err) != RFT_OK)
-        return cli_failed(&err, c->file);
-    return CLI_OK;
+    return add_parts(c, r);
+}
+
+/* A machine of a data sheet is asked, not opened. */
+static int open_machine(model_command *c) {
+    int code;
+    if (!c->run.machine)
+        return bench_open(c->job, &c->run);
+    if (c->measure || c->run.peers) {
+        cli_message("--machine %s --%s: nothing runs on a machine that is not here", c->run.machine, c->measure ? "run" : "vs");
+        return CLI_USAGE;
+    }
+    c->machine.struct_size = sizeof c->machine;
+    machine_described(&c->run, &c->machine, &code);
+    if (code == CLI_OK) {
+        c->run.device = c->machine.device;
+        bench_describe(c->job, &c->run, &c->machine);
+    }
+    return code;
+}
+
+static int finish_report(model_command *c, model_report *r) {
+    r->device = c->run.device;
+    r->machine = c->job->has_machine ? &c->job->machine : NULL;
+    r->described = c->run.machine != NULL;
+    r->threads = c->job->context_threads;
+    c->job->phase = r->phase;
+    int code = add_layers(c, r);
+    if (r != c->reports && !c->run.json)
+        putchar('\n');
+    if (code == CLI_OK || code == CLI_FAILED)
+        (c->run.json ? model_json : model_text)(r);
+    return code;
 }
 
 static int run_model(model_command *c) {
-    c->report.file = c->file;
-    c->report.phase = c->phase_text;
-    c->report.measured = c->measure;
-    c->report.device = c->run.device;
-    int code = read_phase(c);
+    int code = parse_phases(c);
+    c->dynamic = c->run.dynamic;
     if (code == CLI_OK)
         code = open_model(c);
+    for (int i = 0; code == CLI_OK && i < c->n_phases; i++)
+        code = begin_report(c, i);
     if (code == CLI_OK)
-        code = add_parts(c);
-    c->job->phase = c->phase_text;
-    if (code == CLI_OK)
-        code = bench_open(c->job, &c->run);
-    if (code != CLI_OK)
-        return code;
-    c->report.threads = c->job->context_threads;
-    code = add_layers(c);
-    if (code == CLI_OK || code == CLI_FAILED)
-        (c->run.json ? model_json : model_text)(&c->report);
+        code = open_machine(c);
+    for (int i = 0; i < c->n_phases && (code == CLI_OK || code == CLI_FAILED); i++) {
+        int one = finish_report(c, &c->reports[i]);
+        code = one != CLI_OK ? one : code;
+    }
+    if (c->html && (code == CLI_OK || code == CLI_FAILED)) {
+        int written = report_html(c->html, c->reports, c->n_phases);
+        code = written != CLI_OK ? written : code;
+    }
     return code;
 }
 
@@ -211,14 +256,19 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         state->child_inputs[0] = &c->run;
         return 0;
     case 'P':
-        c->phase_text = arg;
+        if (c->n_phases == MODEL_PHASES)
+            argp_error(state, "--phase: at most %d of them", MODEL_PHASES);
+        c->phases[c->n_phases++] = arg;
+        return 0;
+    case 'H':
+        c->html = arg;
         return 0;
     case 'C':
         if (!parse_int(arg, 0, MAX_CONTEXT, &c->context, why))
             argp_error(state, "--context: %s", why);
         return 0;
     case 'T':
-        if (!parse_int(arg, 1, MAX_RANKS, &c->report.ranks, why))
+        if (!parse_int(arg, 1, MAX_RANKS, &c->ranks, why))
             argp_error(state, "--tp: %s", why);
         return 0;
     case 'R':
@@ -246,6 +296,10 @@ static int check_shared_flags(const run_options *o) {
         flag = "--batch";
     if (!flag && (o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS))
         flag = "--layout";
+    if (o->machine && o->profile) {
+        cli_message("--machine %s --profile %s: one of them says which machine is meant", o->machine, o->profile);
+        return CLI_USAGE;
+    }
     if (!flag && o->warm) {
         cli_message("--warm: a model's weights are read once a token, so only cold runs are shown");
         return CLI_USAGE;
@@ -267,29 +321,42 @@ static const char doc[] =
     "Phase train lists three products a layer, forward, dgrad and wgrad, none of which packs W.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
+static void close_model(model_command *c) {
+    bench_close(c->job);
+    rft_model_free(c->model);
+    for (int i = 0; i < c->n_phases; i++) {
+        free(c->reports[i].parts);
+        free(c->reports[i].rows);
+    }
+    options_free(&c->run);
+    free(c->job);
+    free(c);
+}
+
 int cmd_model(int argc, char **argv) {
     static const struct argp_option flags[] = {{"phase", 'P', "PHASE", 0,
-                                                "decode:B (default decode:1), prefill:BxT, verify:BxK, offline:BxT, train:BxT",
-                                                0},
+                                                "decode:B (default decode:1), prefill:BxT, verify:BxK, offline:BxT or train:BxT; "
+                                                "more than one may be given", 0},
                                                {"context", 'C', "N", 0,
                                                 "Tokens of a sequence in the cache before (1024 in decode, verify)", 0},
                                                {"tp", 'T', "N", 0, "Show each layer cut over N ranks too", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
+                                               {"html", 'H', "FILE", 0, "Write all of it as one page for a browser too", 0},
                                                {0}};
     static const struct argp argp = {flags, parse, "FILE", doc, children, NULL, NULL};
-    model_command c = {.run = options_default(), .phase_text = "decode:1", .context = -1, .job = cli_alloc(1, sizeof *c.job)};
-    argp_parse(&argp, argc, argv, 0, NULL, &c);
-    c.x_given = c.run.x != (rft_type)0;
-    int code = check_shared_flags(&c.run);
+    model_command *c = cli_alloc(1, sizeof *c);
+    c->run = options_default();
+    c->context = -1;
+    c->job = cli_alloc(1, sizeof *c->job);
+    argp_parse(&argp, argc, argv, 0, NULL, c);
+    if (c->n_phases == 0)
+        c->phases[c->n_phases++] = "decode:1";
+    c->x_given = c->run.x != (rft_type)0;
+    int code = check_shared_flags(&c->run);
     if (code == CLI_OK)
-        code = options_finish(&c.run, "1");
+        code = options_finish(&c->run, "1");
     if (code == CLI_OK)
-        code = run_model(&c);
-    bench_close(c.job);
-    rft_model_free(c.model);
-    free(c.report.parts);
-    free(c.report.rows);
-    free(c.job);
-    options_free(&c.run);
+        code = run_model(c);
+    close_model(c);
     return code;
 }

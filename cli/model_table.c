@@ -10,15 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct totals { /* of one pass through the model; times in us */
-    double run_bytes;   /* of W as run */
-    double packed, weights; /* bytes in memory, and how many weights they are */
-    double bound_us, us;
-    bool bounded, timed; /* every layer has one */
-} totals;
-
-static totals sum_up(const model_report *r) {
-    totals t = {.bounded = true, .timed = r->measured};
+model_totals model_sum_up(const model_report *r) {
+    model_totals t = {.bounded = true, .timed = r->measured};
     for (int64_t i = 0; i < r->n; i++) {
         const model_row *row = &r->rows[i];
         double count = (double)row->layer.count, runs = row->layer.runs;
@@ -33,8 +26,7 @@ static totals sum_up(const model_report *r) {
     return t;
 }
 
-/* Each layer with its X, Y and operands, as its own bound has it. */
-static rft_part linear_part(const model_report *r) {
+rft_part model_linear_part(const model_report *r) {
     rft_part p = {.name = "linear layers", .flops = r->cost.flops};
     for (int64_t i = 0; i < r->n; i++) {
         p.read_bytes += r->rows[i].layer.runs * (r->rows[i].bytes - r->rows[i].y_bytes);
@@ -43,8 +35,8 @@ static rft_part linear_part(const model_report *r) {
     return p;
 }
 
-static rft_part step_total(const model_report *r) {
-    rft_part sum = linear_part(r);
+rft_part model_step_total(const model_report *r) {
+    rft_part sum = model_linear_part(r);
     for (int64_t i = 0; i < r->n_parts; i++) {
         sum.flops += r->parts[i].flops;
         sum.read_bytes += r->parts[i].read_bytes;
@@ -62,7 +54,7 @@ static rft_shard shards_total(const model_report *r) {
     return sum;
 }
 
-static const char *file_name(const char *path) {
+const char *model_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -71,7 +63,8 @@ static void text_head(const model_report *r) {
     const rft_model_info *i = &r->info;
     cell parameters;
     format_si(parameters, (double)i->parameters, " parameters");
-    printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", file_name(r->file), parameters);
+    printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", model_file_name(r->file),
+           parameters);
     if (i->format == RFT_MODEL_ONNX)
         printf("an ONNX graph: the products by constant matrices in it, on all tokens each\n");
     else if (i->unknown)
@@ -92,7 +85,10 @@ static void text_head(const model_report *r) {
         printf("%lld experts, %lld for a token: it meets %s\n", (long long)i->experts, (long long)i->experts_used, parameters);
     }
     printf("phase %s%s%s · ", text_bold(), r->phase, text_plain());
-    if (strncmp(r->device, "cpu", 3) == 0)
+    bool on_cpu = strncmp(r->device, "cpu", 3) == 0;
+    if (r->described)
+        printf("%s, %d %s (%s)\n\n", r->machine->name, r->threads, on_cpu ? "threads" : "SMs", r->machine->source);
+    else if (on_cpu)
         printf("%d thread%s\n\n", r->threads, r->threads == 1 ? "" : "s");
     else
         printf("%s\n\n", r->device);
@@ -173,7 +169,7 @@ static void text_peers(const model_report *r) {
 }
 
 static void text_totals(const model_report *r) {
-    totals t = sum_up(r);
+    model_totals t = model_sum_up(r);
     cell flops, stored, run, packed;
     double tokens = (double)r->cost.tokens;
     printf("\n%stotals%s of the linear layers, %.0f token%s at once\n", text_bold(), text_plain(), tokens,
@@ -190,7 +186,7 @@ static void text_totals(const model_report *r) {
         printf("  routing   %s of them read as expected, %s to %s\n", stored, least, most);
     }
     format_si(packed, t.packed, "B");
-    if (t.weights > 0)
+    if (t.packed > 0)
         printf("  packed    %s in memory, %.3f bytes a weight\n", packed, t.packed / t.weights);
     if (t.bounded)
         printf("  bound     %10.4g ms · %.4g tokens/s\n", 1e-3 * t.bound_us, 1e6 * tokens / t.bound_us);
@@ -223,7 +219,7 @@ static void text_parts(const model_report *r) {
     enum { N = 6 };
     column columns[N] = {{"step", 0, true},    {"work", 0, false},      {"read", 0, false},
                          {"written", 0, false}, {"of FLOP, %", 0, false}, {"of bytes, %", 0, false}};
-    rft_part step = step_total(r), linear = linear_part(r);
+    rft_part step = model_step_total(r), linear = model_linear_part(r);
     double bytes = step.read_bytes + step.write_bytes;
     if (r->n_parts == 0)
         return;
@@ -299,14 +295,6 @@ void model_text(const model_report *r) {
     text_notes(r);
 }
 
-static void add_layer(json_t *object, const model_row *row) {
-    const rft_layer *layer = &row->layer;
-    const char *stored = layer->scheme[0] ? layer->scheme : rft_type_name(layer->type);
-    json_extend(object, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "layer", layer->name, "pass", row->pass, "count",
-                                  (json_int_t)layer->count, "stored", stored, "weight_bytes", (json_int_t)layer->weight_bytes,
-                                  "packed_bytes", (json_int_t)row->packed));
-}
-
 static void add_routing(json_t *object, const rft_layer *layer) {
     json_t *more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:b}", "parts", layer->parts, "experts", (json_int_t)layer->experts,
                              "experts_used", (json_int_t)layer->experts_used, "runs", layer->runs, "runs_min", layer->runs_min,
@@ -331,12 +319,25 @@ static void json_parts(const model_report *r) {
     }
 }
 
+/* Bytes of W in memory; a machine that is not here was not asked for them. */
+static json_t *packed_json(const model_report *r, double bytes) {
+    return r->described ? json_null() : json_integer((json_int_t)bytes);
+}
+
+static json_t *layer_json(const model_report *r, const model_row *row) {
+    const rft_layer *l = &row->layer;
+    const char *stored = l->scheme[0] ? l->scheme : rft_type_name(l->type);
+    return json_pack("{s:o, s:s, s:I, s:s, s:I, s:o}", "layer", json_text(l->name), "pass", row->pass, "count",
+                     (json_int_t)l->count, "stored", stored, "weight_bytes", (json_int_t)l->weight_bytes, "packed_bytes",
+                     packed_json(r, (double)row->packed));
+}
+
 void model_json(const model_report *r) {
-    totals t = sum_up(r);
-    rft_part step = step_total(r), linear = linear_part(r);
+    model_totals t = model_sum_up(r);
+    rft_part step = model_step_total(r), linear = model_linear_part(r);
     for (int64_t i = 0; i < r->n; i++) {
         json_t *object = json_of_row(&r->rows[i].bench);
-        add_layer(object, &r->rows[i]);
+        json_extend(object, layer_json(r, &r->rows[i]));
         add_routing(object, &r->rows[i].layer);
         if (r->ranks > 0)
             add_shard(object, &r->rows[i].shard);
@@ -347,8 +348,8 @@ void model_json(const model_report *r) {
                                r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops",
                                r->cost.flops, "flops_per_token", r->cost.flops_per_token, "weight_bytes",
                                (json_int_t)r->cost.weight_bytes, "run_bytes", t.run_bytes);
-    json_t *rest = json_pack("{s:f, s:f, s:o, s:o, s:o}", "packed_bytes", t.packed, "bytes_per_weight",
-                             t.weights > 0 ? t.packed / t.weights : 0, "bound_us",
+    json_t *rest = json_pack("{s:o, s:o, s:o, s:o, s:o}", "packed_bytes", packed_json(r, t.packed), "bytes_per_weight",
+                             t.packed > 0 ? json_real(t.packed / t.weights) : json_null(), "bound_us",
                              t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(),
                              "tokens_per_s", t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null());
     json_extend(object, rest);

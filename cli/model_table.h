@@ -25,6 +25,7 @@ typedef struct model_row {
 
 typedef struct model_report {
     const char *file, *phase;
+    rft_phase kind;
     rft_model_info info;
     rft_model_cost cost;
     model_row *rows;
@@ -34,9 +35,23 @@ typedef struct model_report {
     int64_t ranks; /* 0: not asked for */
     double cache_share; /* of a rank */
     const char *device;
-    int threads;
-    bool measured;
+    const rft_machine *machine; /* whose bounds are shown, or NULL */
+    int threads;                /* of a GPU its multiprocessors */
+    bool measured, described;   /* described: the machine is not here */
 } model_report;
+
+typedef struct model_totals { /* of one pass through the model; times in us */
+    double run_bytes;         /* of W as run */
+    double packed, weights;   /* bytes in memory (0: not known), and how many weights they are */
+    double bound_us, us;
+    bool bounded, timed; /* every layer has one */
+} model_totals;
+
+model_totals model_sum_up(const model_report *r);
+/* The linear layers, each with its X, Y and operands as its own bound has it; and all parts of the step together. */
+rft_part model_linear_part(const model_report *r);
+rft_part model_step_total(const model_report *r);
+const char *model_file_name(const char *path); /* without its folders */
 
 void model_text(const model_report *r);
 void model_json(const model_report *r);

@@ -42,6 +42,14 @@ endfunction()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/*.c" "${PROJECT_SOURCE_DIR}/cli/*/*.c")
 if(cli_sources)
+    set(page "${PROJECT_BINARY_DIR}/generated/report_embedded.c")
+    set(page_files "${PROJECT_SOURCE_DIR}/cli/report/report.css" "${PROJECT_SOURCE_DIR}/cli/report/report.js")
+    add_custom_command(OUTPUT "${page}"
+        COMMAND ${CMAKE_COMMAND} -D "OUTPUT=${page}" -D HEADER=report_embedded.h -D "FILES=${page_files}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
+        DEPENDS ${page_files} "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
+        COMMENT "Embedding the style and script of reports"
+        VERBATIM)
     # The readers of traces once, for the tool, their tests and their fuzz target.
     file(GLOB trace_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/trace/*.c")
     foreach(name IN ITEMS cli_common cli_parse cli_epilogue weight_scales trace_product)
@@ -53,7 +61,7 @@ if(cli_sources)
     target_compile_definitions(rooftile_trace PRIVATE RFT_HAVE_SQLITE=$<BOOL:${SQLITE3_FOUND}>)
     target_link_libraries(rooftile_trace PRIVATE rooftile_flags PUBLIC PkgConfig::JANSSON
         $<$<BOOL:${SQLITE3_FOUND}>:PkgConfig::SQLITE3>)
-    rft_add_program(rooftile_tool ${cli_sources})
+    rft_add_program(rooftile_tool ${cli_sources} "${page}")
     target_link_libraries(rooftile_tool PRIVATE rooftile_trace)
     set_target_properties(rooftile_tool PROPERTIES OUTPUT_NAME rooftile)
     target_include_directories(rooftile_tool PRIVATE "${PROJECT_SOURCE_DIR}/cli")

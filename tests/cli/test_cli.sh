@@ -404,7 +404,7 @@ END
 # What can be said of GPUs where there may be none.
 test_gpu() {
     local machines=$root/bench/machines
-    for gpu in h200 a100 rtx4090; do
+    for gpu in h200 h100 a100 l40s rtx4090; do
         run 0 roofline --show "$machines/$gpu.json"
         says 'ffma_f32'
         run 0 explain --profile "$machines/$gpu.json" -m 1,16,512 -n 4096 -k 4096 --x bf16 --json
@@ -422,6 +422,71 @@ test_gpu() {
         run 3 check --device cuda:0
         complains 'context: '
     fi
+}
+
+# Data sheets by name, for machines that are not here.
+test_machines() {
+    local name
+    for name in h200 h100 a100 l40s rtx4090 epyc-9654 xeon-8480; do
+        run 0 roofline --show "$name"
+        says '· spec '
+        run 0 explain --machine "$name" -m 1,512 -n 4096 -k 4096 --x bf16 --json
+        has_keys kernel bound_us explain
+    done
+    run 0 explain --machine xeon-8480 -m 512 -n 4096 -k 4096 --x bf16
+    says '^taken +gemm_bf16_bf16_f32_32x32_amx'
+    says 'on 56 threads .*spec profile of Intel'
+    run 0 model "$root/bench/models/llama-3.1-8b.json" --machine rtx4090 --phase decode:1 --phase prefill:1x64
+    says 'phase decode:1 · NVIDIA GeForce RTX 4090, 128 SMs \(spec\)'
+    says 'phase prefill:1x64 · '
+    says 'lm_head +gemv_bf16_bf16_f32'
+    run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine "$root/bench/machines/h100.json" --json
+    says '"device":"cuda".*"w":"q4_0→bf16".*"packed_bytes":null'
+    run 2 explain --machine frob -n 16 -k 16
+    complains "no machine is named 'frob'; there are: a100, epyc-9654, h100, h200, l40s, rtx4090, xeon-8480"
+    run 2 explain --machine ../machines/h100 -n 16 -k 16 --profile x.json
+    complains 'one of them says which machine is meant'
+    run 4 explain --machine "$work/none.json" -n 16 -k 16
+    run 2 explain --machine h100 -n 16 -k 16 --isa ref
+    complains '--isa: with --machine the choice is that machine'
+    run 2 bench --machine h100 -n 16 -k 16
+    complains '--machine h100: nothing runs on a machine that is not here'
+    run 2 jit --machine epyc-9654 -n 16 -k 16
+    complains 'kernels are compiled for GPUs'
+    run 2 model "$root/bench/models/gpt2.json" --machine h100 --run
+    complains '--machine h100 --run: nothing runs'
+}
+
+# Percent of a data sheet, and plots; no name ever becomes a command.
+test_plots() {
+    local measured=$root/bench/results/h200/machine-cuda.json
+    run 0 roofline --show "$measured"
+    says '^sm_90 +wgmma_bf16 +bf16 +964000 +210 +97\.4'
+    says 'spec: data sheet of NVIDIA H200'
+    run 0 roofline --show "$root/bench/results/emerald-rapids-16t/machine-cpu.json" --spec xeon-8480 --json
+    says '"level":"DRAM".*"spec_gbps":307\.2,"pct_spec":29\.4'
+    says '"op":"madd_i8".*"spec_gflops":null,"pct_spec":null'
+    run 2 roofline --show "$measured" --plot picture.jpg
+    complains "--plot: 'picture.jpg' is neither"
+    PATH=$work/nowhere "$tool" roofline --show "$measured" --plot "$work/none.svg" >"$work/out" 2>"$work/err"
+    if [ $? != 4 ]; then fail 'without gnuplot a plot is an error of 4'; fi
+    complains 'gnuplot, which draws the plots, is not installed'
+    if ! command -v gnuplot >/dev/null; then
+        echo 'plots: there is no gnuplot, so none was drawn'
+        return
+    fi
+    sed "s|NVIDIA H200|a'; system 'touch pwned'; \`touch pwned\`|; s|\"HBM\"|\"@x'\`y\`\"|" "$measured" >"$work/bad.json"
+    cd "$work" || exit 1
+    run 0 roofline --show "$work/bad.json" --plot "$work/it's \`a\` plot.svg"
+    cd "$root" || exit 1
+    if [ -e "$work/pwned" ]; then fail 'a name of a profile became a command'; fi
+    if ! grep -q '</svg>' "$work/it's \`a\` plot.svg"; then fail 'no whole SVG was written'; fi
+    run 0 roofline --show "$root/bench/results/zen4-2t/machine-cpu.json" --plot "$work/plot.png"
+    if [ "$(head -c 4 "$work/plot.png" | tail -c 3)" != PNG ]; then fail 'no PNG was written'; fi
+    run 0 roofline --show "$root/bench/results/zen4-2t/machine-cpu.json" --plot -
+    says 'Bandwidth by threads'
+    says 'FLOP/byte'
+    run 4 roofline --show "$measured" --plot "$work/none/plot.svg"
 }
 
 test_jit() {
@@ -442,7 +507,7 @@ test_jit() {
     has_keys m_min n k seconds
 }
 
-for part in usage help info explain bench codes activations shapes check roofline model gpu jit; do
+for part in usage help info explain bench codes activations shapes check roofline model gpu machines plots jit; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then
