@@ -57,20 +57,21 @@ static const epi_name *find_kind(rft_epi_kind kind) {
 
 /* "0.5" or "-1/6"; text NULL keeps the defaults. */
 static bool read_parameters(const epi_name *name, const char *text, rft_epi_op *op) {
-    char *end;
+    double first = 0, second = 0;
     op->alpha = name->alpha;
     op->beta = name->beta;
     if (!text)
         return true;
-    if (name->parameters == 0)
+    if (name->parameters == 0 || !scan_number(&text, &first))
         return false;
-    float first = strtof(text, &end);
-    *(name->parameters < 0 ? &op->beta : &op->alpha) = first;
-    if (end != text && name->parameters == 2 && *end == '/') {
-        text = end + 1;
-        op->beta = strtof(text, &end);
+    *(name->parameters < 0 ? &op->beta : &op->alpha) = (float)first;
+    if (name->parameters == 2 && *text == '/') {
+        text++;
+        if (!scan_number(&text, &second))
+            return false;
+        op->beta = (float)second;
     }
-    return end != text && *end == '\0';
+    return *text == '\0';
 }
 
 static bool read_op(char *text, uint32_t index, rft_epi_op *op, char why[CLI_WHY]) {

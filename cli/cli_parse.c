@@ -5,19 +5,24 @@
 #define _GNU_SOURCE
 #include "cli_parse.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LIST_MAX 65536
 
-/* Reads one whole number and moves past it. */
+/* Reads one whole number and moves past it: digits alone, behind a minus at most, as %lld would write them. */
 static bool scan_int(const char **text, int64_t *out) {
+    const char *digits = *text + (**text == '-');
     char *end;
     errno = 0;
+    if (!isdigit((unsigned char)*digits) || (*digits == '0' && isdigit((unsigned char)digits[1])))
+        return false;
     long long value = strtoll(*text, &end, 10);
-    if (end == *text || errno == ERANGE)
+    if (errno == ERANGE)
         return false;
     *text = end;
     *out = value;
@@ -32,10 +37,20 @@ bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out, char wh
     return false;
 }
 
-bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]) {
+bool scan_number(const char **text, double *out) {
+    static const char first[] = "+-.0123456789";
+    const char *begin = *text;
     char *end;
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0' && *out >= min && *out <= max)
+    if (*begin == '\0' || !strchr(first, *begin))
+        return false;
+    *out = strtod(begin, &end);
+    *text = end;
+    return end != begin && isfinite(*out);
+}
+
+bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]) {
+    const char *at = text;
+    if (scan_number(&at, out) && *at == '\0' && *out >= min && *out <= max)
         return true;
     snprintf(why, CLI_WHY, "'%.40s' is not a number in %g..%g", text, min, max);
     return false;

@@ -50,6 +50,8 @@ typedef struct epilogue { /* op i that has an operand uses operand i of the run 
 
 #define CLI_MAX_THREADS 1024 /* of a context */
 bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out, char why[CLI_WHY]);
+/* Reads one finite number and moves past it; no blanks in front. */
+bool scan_number(const char **text, double *out);
 bool parse_number(const char *text, double min, double max, double *out, char why[CLI_WHY]);
 /* "1,16,512", "1..64", and mixtures. */
 bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
