@@ -107,13 +107,6 @@ void checker_free(checker *c) {
     free(c);
 }
 
-uint64_t check_random_next(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-}
-
 static uint64_t draw(attempt *a) { return check_random_next(&a->random); }
 /* Style 0 is the plainest: alpha 1, no flags. */
 static uint64_t draw_style(attempt *a) {
@@ -317,6 +310,16 @@ static bool make_operands(attempt *a) {
     return true;
 }
 
+/* A plan that chooses freely is of more rows than the run's now and then. */
+static void describe_rows(attempt *a) {
+    const uint64_t drawn = a->p->kernel ? 0 : draw(a);
+    a->desc.m_min = drawn % 4 == 1 ? a->p->m / 2 : a->p->m;
+    a->desc.m_max = drawn / 4 % 4 == 1 ? a->p->m + (int64_t)(drawn / 16 % 64) : a->p->m;
+}
+
+/* 0 says dense as well. */
+static int64_t said(attempt *a, int64_t stride, int64_t dense) { return stride == dense && draw(a) % 2 ? 0 : stride; }
+
 static void describe(attempt *a) {
     const check_problem *p = a->p;
     rft_linear_desc *d = &a->desc;
@@ -325,15 +328,15 @@ static void describe(attempt *a) {
     d->y = p->y;
     d->x_order = p->x_order;
     d->compute = p->compute;
-    d->m_min = d->m_max = p->m;
+    describe_rows(a);
     d->batch = p->batch;
     d->w.batch = draw_style(a) % 4 ? p->batch : 1;
     d->w.elem = p->w;
     d->w.order = p->w_order;
     d->w.n = p->n;
     d->w.k = p->k;
-    d->w.ld = a->w.ld * a->w.unit;
-    d->w.batch_stride = a->w.stride * a->w.unit;
+    d->w.ld = said(a, a->w.ld, a->w.columns) * a->w.unit;
+    d->w.batch_stride = said(a, a->w.stride, a->w.rows * a->w.ld) * a->w.unit;
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     scales_describe(&a->scales, &d->w);
@@ -351,6 +354,8 @@ static bool make_plan(attempt *a) {
     describe(a);
     rft_status s = a->p->kernel ? rft_plan_create_forced(a->ctx, &a->desc, a->p->kernel, &a->plan, &a->err)
                                 : rft_plan_create(a->ctx, &a->desc, &a->plan, &a->err);
+    if (s == RFT_E_ARG)
+        return fail(a, CHECK_ILLEGAL, a->err.message);
     if (s != RFT_OK)
         return failed_call(a, "rft_plan_create");
     if (rft_plan_get_info(a->plan, a->p->m, &info) != RFT_OK)
@@ -406,11 +411,11 @@ static void set_args(attempt *a) {
     r->m = a->p->m;
     r->x = where(a, AT_X);
     r->x_scale = a->x_scales.count ? where(a, AT_X_SCALE) : NULL;
-    r->ldx = a->x.ld;
-    r->x_batch_stride = a->x.stride;
+    r->ldx = said(a, a->x.ld, a->x.columns);
+    r->x_batch_stride = said(a, a->x.stride, a->x.rows * a->x.ld);
     r->y = where(a, AT_Y);
-    r->ldy = a->y.ld;
-    r->y_batch_stride = a->y.stride;
+    r->ldy = said(a, a->y.ld, a->y.columns);
+    r->y_batch_stride = said(a, a->y.stride, a->y.rows * a->y.ld);
     r->workspace = where(a, AT_WORKSPACE);
     for (uint32_t i = 0; i < a->p->epi.n_op; i++)
         if (a->operand[i].ptr)

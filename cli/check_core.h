@@ -8,6 +8,7 @@
 
 #include "cli_parse.h"
 
+#define CHECK_MESSAGE 400
 #define CHECK_STYLE   24
 #define CHECK_ALIGNED ((uint64_t)1 << 23) /* bit of a seed: pointers and rows begin at multiples of 16 bytes */
 
@@ -38,6 +39,7 @@ typedef enum check_verdict {
     CHECK_REFUSED, /* no kernel for it, said so */
     CHECK_WRONG,   /* result, gap, bytes beside an operand, or bits that differ from run to run */
     CHECK_ERROR,   /* a call failed that should not */
+    CHECK_ILLEGAL, /* no layer at all: an argument is wrong */
     CHECK_SKIPPED  /* another problem has broken the device */
 } check_verdict;
 
@@ -45,7 +47,7 @@ typedef struct check_result {
     check_verdict verdict;
     double worst;      /* |error| / bound of the worst element */
     char kernel[96];   /* that ran */
-    char message[400]; /* of a failure */
+    char message[CHECK_MESSAGE]; /* of a failure */
 } check_result;
 
 typedef struct checker checker;
@@ -61,6 +63,10 @@ void checker_free(checker *c);
 void check_run(checker *c, const check_problem *p, check_result *result);
 /* The next number of a generator whose whole state is one number: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t check_random_next(uint64_t *state);
+typedef struct check_dice {
+    uint64_t state;
+} check_dice;
+uint64_t check_roll(check_dice *d, uint64_t sides); /* 0..sides - 1 */
 /* Functions of the problem; how many scales there are. */
 weight_scales check_scales_of(const check_problem *p);
 check_x_scales check_x_scales_of(const check_problem *p);

@@ -62,7 +62,7 @@ void check_draw_8bit(check_problem *p, const rft_kernel_info *kernel, uint64_t d
         p->y = drawn / 192 % 2 ? RFT_I8 : RFT_E4M3;
 }
 
-void check_quantizes(check_problem *p, uint64_t drawn) {
+static void end_in_quantize(check_problem *p, uint64_t drawn) {
     static const float groups[] = {0, 32, 64, 128};
     rft_epi_op op = {.kind = drawn % 3 ? RFT_EPI_QUANTIZE_ROWS : RFT_EPI_QUANTIZE};
     if (op.kind == RFT_EPI_QUANTIZE_ROWS)
@@ -74,5 +74,5 @@ void check_quantizes(check_problem *p, uint64_t drawn) {
 void check_8bit(check_problem *p, uint64_t drawn) {
     if (cli_8bit(p->x))
         p->x_order = RFT_K_CONTIGUOUS;
-    check_quantizes(p, drawn);
+    end_in_quantize(p, drawn);
 }

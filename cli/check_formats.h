@@ -17,7 +17,5 @@ void check_low_bit(check_problem *p);
 void check_draw_8bit(check_problem *p, const rft_kernel_info *kernel, uint64_t drawn);
 /* What x and y in 8 bits ask of the rest of the problem: a K-contiguous x, and a list that ends in how y is quantised. */
 void check_8bit(check_problem *p, uint64_t drawn);
-/* The latter alone. */
-void check_quantizes(check_problem *p, uint64_t drawn);
 
 #endif

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIZES        10
-#define RANDOM_BATCH 512 /* problems in memory at once */
+#define SIZES 10
 
 static const int64_t grid_m[] = {1, 2, 3, 4, 7, 8, 13, 14, 15, 16, 17, 28, 31, 33, 64, 65};
 static const int64_t grid_k[] = {0, 1, 2, 3, 7, 16, 31, 65, 130, 257};
@@ -34,15 +33,9 @@ static const char *const grid_epilogues[] = {
     "geglu_tanh",     "scale=-1:bias:silu:mul@bf16:add=2:clamp=-6/6",
 };
 
-typedef struct dice {
-    uint64_t state;
-} dice;
-
-static uint64_t roll(dice *d, uint64_t sides) { return check_random_next(&d->state) % sides; }
-
-static rft_type any_type(dice *d) {
+static rft_type any_type(check_dice *d) {
     static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};
-    return types[roll(d, 3)];
+    return types[check_roll(d, 3)];
 }
 
 /* Kernels that read W where it lies say so in their op, and serve one order of it. */
@@ -57,20 +50,20 @@ static void read_in_place(check_problem *p, const rft_kernel_info *native, uint6
 }
 
 /* Problem number `index`; `native`: mostly the types that the kernel's loop reads. */
-static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
+static void vary(check_problem *p, const rft_kernel_info *native, check_dice *d) {
     char why[CLI_WHY];
-    bool keep = native && roll(d, 4);
+    bool keep = native && check_roll(d, 4);
     p->x = keep ? native->x : any_type(d);
     p->w = keep ? native->w : any_type(d);
-    p->y = roll(d, 2) ? RFT_F32 : any_type(d);
-    p->x_order = roll(d, 4) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
-    p->w_order = roll(d, 3) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
-    p->batch = roll(d, 8) ? 1 : 2;
-    uint64_t how = roll(d, 8);
+    p->y = check_roll(d, 2) ? RFT_F32 : any_type(d);
+    p->x_order = check_roll(d, 4) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    p->w_order = check_roll(d, 3) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
+    p->batch = check_roll(d, 8) ? 1 : 2;
+    uint64_t how = check_roll(d, 8);
     p->dynamic = how == 0;
     p->view = how == 1;
     read_in_place(p, native, how);
-    uint64_t low_bit = roll(d, 1024);
+    uint64_t low_bit = check_roll(d, 1024);
     if (check_code_format(native, low_bit)) {
         p->w = check_code_format(native, low_bit);
         p->x = keep && native->x != RFT_I8 ? native->x : any_type(d);
@@ -80,12 +73,12 @@ static void vary(check_problem *p, const rft_kernel_info *native, dice *d) {
         p->compute = low_bit % 6 == 0 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
     }
     check_low_bit(p);
-    p->threads = roll(d, 3) ? 3 : 1;
-    parse_epilogue(grid_epilogues[roll(d, COUNT(grid_epilogues))], &p->epi, why);
+    p->threads = check_roll(d, 3) ? 3 : 1;
+    parse_epilogue(grid_epilogues[check_roll(d, COUNT(grid_epilogues))], &p->epi, why);
     if (epilogue_is_glu(&p->epi))
         p->n += p->n % 2;
-    p->seed = roll(d, (uint64_t)1 << 40);
-    uint64_t in_8_bits = roll(d, 4096);
+    p->seed = check_roll(d, (uint64_t)1 << 40);
+    uint64_t in_8_bits = check_roll(d, 4096);
     check_draw_8bit(p, native, in_8_bits);
     check_8bit(p, in_8_bits / 16);
 }
@@ -104,7 +97,7 @@ static check_problem plain_of(const check_problem *p, int64_t n, const rft_kerne
     return q;
 }
 
-static void add_shape(check_list *l, check_problem *p, const rft_kernel_info *native, dice *d) {
+static void add_shape(check_list *l, check_problem *p, const rft_kernel_info *native, check_dice *d) {
     int64_t n = p->n;
     vary(p, native, d);
     if (native) {
@@ -116,14 +109,14 @@ static void add_shape(check_list *l, check_problem *p, const rft_kernel_info *na
 }
 
 static void add_sizes(const check_session *s, check_list *l, check_problem *p, const int64_t *n, const rft_kernel_info *native) {
-    dice d = {s->seed}, pick = {~s->seed};
+    check_dice d = {s->seed}, pick = {~s->seed};
     for (size_t i = 0; i < COUNT(grid_m); i++)
         for (int j = 0; j < SIZES; j++)
             for (size_t k = 0; k < COUNT(grid_k); k++) {
                 p->m = grid_m[i];
                 p->n = n[j];
                 p->k = grid_k[k];
-                if (roll(&pick, (uint64_t)s->thin) == 0)
+                if (check_roll(&pick, (uint64_t)s->thin) == 0)
                     add_shape(l, p, native, &d);
             }
 }
@@ -137,7 +130,7 @@ static void add_sizes(const check_session *s, check_list *l, check_problem *p, c
 bool check_on_gpu(const rft_kernel_info *kernel) { return strncmp(kernel->isa, "sm_", 3) == 0; }
 
 /* What reaches a kernel's text. Style 0 is the plainest. */
-static check_problem make_style(const check_problem *base, const rft_kernel_info *native, int style, dice *d) {
+static check_problem make_style(const check_problem *base, const rft_kernel_info *native, int style, check_dice *d) {
     check_problem p = *base;
     vary(&p, native, d);
     if (cli_low_bit(p.w))
@@ -151,7 +144,7 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
     }
     p.compute = RFT_COMPUTE_AUTO;
     p.threads = 0;
-    p.seed = roll(d, (uint64_t)1 << 16) << CHECK_STYLE;
+    p.seed = check_roll(d, (uint64_t)1 << 16) << CHECK_STYLE;
     if (native) {
         p.x = native->x;
         p.w = native->w;
@@ -166,14 +159,14 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
 
 /* A style's problem of a size, and the plainest one's for where that is refused. Three of four are aligned, as data mostly is. */
 static void add_sized(check_list *l, const check_problem *style, const check_problem *plainest, int64_t m, int64_t n, int64_t k,
-                      dice *d) {
+                      check_dice *d) {
     check_problem p = *style, plain = *plainest;
-    uint64_t seed = roll(d, CHECK_ALIGNED);
+    uint64_t seed = check_roll(d, CHECK_ALIGNED);
     p.m = plain.m = m;
     plain.n = n;
     p.n = epilogue_is_glu(&p.epi) ? n + n % 2 : n;
     p.k = plain.k = k;
-    p.seed |= seed | (roll(d, 4) ? CHECK_ALIGNED : 0);
+    p.seed |= seed | (check_roll(d, 4) ? CHECK_ALIGNED : 0);
     plain.seed |= seed | CHECK_ALIGNED;
     check_list_add(l, &p, plainest->kernel ? &plain : NULL);
 }
@@ -211,12 +204,12 @@ static void add_gpu_sizes(const check_session *s, check_list *l, const rft_kerne
     const int64_t k[] = {0, 1, 3, kr - 1, kr, kr + 8, 2 * kr + 1, 5 * kr, 136, 300, 777};
     int64_t m[COUNT(gpu_m)];
     size_t rows = list_rows(native, m);
-    dice d = {seed}, pick = {~seed};
+    check_dice d = {seed}, pick = {~seed};
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < COUNT(n); j++)
             for (size_t o = 0; o < COUNT(k); o++)
-                if (roll(&pick, (uint64_t)(s->thin * GPU_KEEP)) == 0)
-                    add_sized(l, &style[roll(&pick, (uint64_t)styles)], &style[0], m[i], n[j], k[o], &d);
+                if (check_roll(&pick, (uint64_t)(s->thin * GPU_KEEP)) == 0)
+                    add_sized(l, &style[check_roll(&pick, (uint64_t)styles)], &style[0], m[i], n[j], k[o], &d);
 }
 
 /* Long k, where it is split; more tiles than multiprocessors, where blocks take several, in turn or together. The plainest style
@@ -227,11 +220,11 @@ static void add_gpu_large(const check_session *s, check_list *l, const rft_kerne
                                        {40, 96, 9000},    {64, 3000, 264},    {130, 640, 2048}, {300, 520, 1030},
                                        {1088, 3000, 264}, {1088, 2056, 1032}, {520, 1160, 4104}};
     int64_t most = most_rows(native);
-    dice d = {~seed ^ 0x1a96e};
+    check_dice d = {~seed ^ 0x1a96e};
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int j = 0; j < 4; j++) {
             int64_t m = most > 0 && sizes[i][0] > most ? most - (int64_t)(i % 2) : sizes[i][0];
-            if (roll(&d, (uint64_t)s->thin) == 0)
+            if (check_roll(&d, (uint64_t)s->thin) == 0)
                 add_sized(l, &style[j / 2], &style[0], m < 1 ? 1 : m, sizes[i][1], sizes[i][2], &d);
         }
 }
@@ -239,12 +232,19 @@ static void add_gpu_large(const check_session *s, check_list *l, const rft_kerne
 static void add_gpu(const check_session *s, check_list *l, const check_problem *base, const rft_kernel_info *native) {
     int styles = native ? STYLES : CHOSEN;
     uint64_t seed = s->seed ^ hash_of(native);
-    dice d = {seed ^ 0x57e1e};
+    check_dice d = {seed ^ 0x57e1e};
     check_problem style[CHOSEN];
     for (int i = 0; i < styles; i++)
         style[i] = make_style(base, native, i, &d);
     add_gpu_sizes(s, l, native, style, styles, seed);
     add_gpu_large(s, l, native, style, seed);
+}
+
+void check_vary(check_problem *p, const rft_kernel_info *native, check_dice *d) {
+    if (check_on_gpu(native))
+        *p = make_style(p, native, 1, d);
+    else
+        vary(p, native, d);
 }
 
 /* ---- all of one kernel, or of the library's choice ---- */
@@ -277,20 +277,4 @@ void check_level(check_session *s, const char *isa, check_tally *tally) {
     check_list list = {0};
     add_all(s, &list, &p, n, NULL);
     check_list_run(s, &list, tally);
-}
-
-void check_random(check_session *s, int64_t count, const char *isa, const char *kernel, check_tally *tally) {
-    dice d = {s->seed ^ 0x5eed};
-    check_list list = {0};
-    for (int64_t i = 0; i < count && !s->cut; i++) {
-        check_problem p = {.isa = isa, .kernel = kernel};
-        p.m = (int64_t)roll(&d, roll(&d, 4) ? 40 : 200);
-        p.n = (int64_t)roll(&d, roll(&d, 4) ? 100 : 600);
-        p.k = (int64_t)roll(&d, roll(&d, 4) ? 150 : 1500);
-        vary(&p, NULL, &d);
-        p.threads = s->gpu ? 0 : p.threads;
-        check_list_add(&list, &p, NULL);
-        if (list.n == RANDOM_BATCH || i == count - 1)
-            check_list_run(s, &list, tally);
-    }
 }

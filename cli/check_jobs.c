@@ -4,11 +4,13 @@
  */
 #define _GNU_SOURCE
 #include "check_jobs.h"
+#include "check_shrink.h"
 #include "bench_timer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 void check_list_add(check_list *l, const check_problem *p, const check_problem *plain) {
     if (l->n == l->room) {
@@ -21,7 +23,7 @@ void check_list_add(check_list *l, const check_problem *p, const check_problem *
 typedef struct crew {
     check_session *s;
     const check_list *list;
-    atomic_llong next;
+    atomic_llong next, shrunk;
     pthread_mutex_t lock; /* of tally and failure */
     check_tally *tally;
 } crew;
@@ -32,11 +34,16 @@ typedef struct member {
     pthread_t thread;
 } member;
 
+static bool has_failed(const check_result *r) {
+    return r->verdict == CHECK_WRONG || r->verdict == CHECK_ERROR || r->verdict == CHECK_ILLEGAL;
+}
+
 static void count(crew *w, const check_problem *p, const check_result *r) {
     check_tally *t = w->tally;
     pthread_mutex_lock(&w->lock);
-    bool failed = r->verdict == CHECK_WRONG || r->verdict == CHECK_ERROR;
-    t->refused += r->verdict == CHECK_REFUSED;
+    const bool failed = has_failed(r);
+    if (r->verdict == CHECK_REFUSED && t->refused++ == 0)
+        memcpy(t->refusal, r->message, sizeof t->refusal);
     t->run += failed || r->verdict == CHECK_RIGHT;
     t->failed += failed;
     if (r->verdict == CHECK_RIGHT && r->worst > t->worst)
@@ -47,9 +54,11 @@ static void count(crew *w, const check_problem *p, const check_result *r) {
 }
 
 /* A refused variation still leaves the size to be proven in the plainest way. */
-static void prove(crew *w, checker *c, const check_task *task) {
+static void prove(crew *w, checker *c, check_task *task) {
     check_result r;
     check_run(c, &task->p, &r);
+    if (has_failed(&r) && atomic_fetch_add(&w->shrunk, 1) < w->s->shrink)
+        check_shrink(c, &task->p, &r);
     count(w, &task->p, &r);
     if (r.verdict != CHECK_REFUSED || !task->has_plain)
         return;

@@ -13,6 +13,7 @@
 typedef struct check_tally {
     int64_t run, refused, failed;
     double worst; /* |error| / bound */
+    char refusal[CHECK_MESSAGE]; /* why, of the first that was refused */
 } check_tally;
 
 typedef struct check_session {
@@ -22,6 +23,7 @@ typedef struct check_session {
     double deadline; /* by now_seconds: later problems are left out; 0: none is */
     uint64_t seed;
     int64_t thin; /* take about one problem of this many; 1: all */
+    int64_t shrink; /* problems of a list that fail are made smaller, the first so many */
     void (*failure)(void *user, const check_problem *p, const check_result *r);
     void *user;
     bool cut; /* problems were left out */

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_problem.c - what a problem says beside its fields: the scales of its W, drawn from its seed, and its command line.
- * See check_core.h.
+ * check_problem.c - what a problem says beside its fields: how numbers are drawn from its seed, the scales of its W
+ * among them, and its command line. See check_core.h.
  */
 #include "check_core.h"
 
 #include <stdio.h>
 #include <string.h>
+
+uint64_t check_random_next(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+uint64_t check_roll(check_dice *d, uint64_t sides) { return check_random_next(&d->state) % sides; }
 
 /* Kernels of codes with zero points say so; without a kernel half of the problems have them. */
 static bool has_zero(const check_problem *p, uint64_t drawn) {

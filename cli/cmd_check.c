@@ -6,6 +6,7 @@
 #include "bench_timer.h"
 #include "check_formats.h"
 #include "check_grid.h"
+#include "check_random.h"
 #include "options.h"
 #include "out_json.h"
 #include "out_text.h"
@@ -26,6 +27,8 @@ typedef struct check_command {
     check_session session;
     check_tally total;
     int64_t shown;
+    bool headed;  /* the table has its first line */
+    bool illegal; /* a given problem is no layer */
 } check_command;
 
 static const column columns[] = {
@@ -36,6 +39,11 @@ static void show_failure(void *user, const check_problem *p, const check_result 
     char repro[768];
     if (c->shown++ >= MOST_FAILURES)
         return;
+    if (c->run.shapes.n && r->verdict == CHECK_ILLEGAL) {
+        c->illegal = true;
+        cli_message("-m %lld -n %lld -k %lld: %s", (long long)p->m, (long long)p->n, (long long)p->k, r->message);
+        return;
+    }
     check_repro(p, strncmp(c->run.device, "cpu", 3) ? c->run.device : NULL, repro, sizeof repro);
     cli_message("%s%s%s%s: %s\n  %s", text_red(), r->kernel[0] ? r->kernel : "failure", text_plain(),
                 r->verdict == CHECK_WRONG ? ": wrong" : "", r->message, repro);
@@ -48,6 +56,9 @@ static void show_tally(check_command *c, const char *what, const check_tally *t)
                              (json_int_t)t->refused, "failed", (json_int_t)t->failed, "worst", t->worst));
     } else {
         cell cells[5];
+        if (!c->headed)
+            text_header(columns, 5);
+        c->headed = true;
         snprintf(cells[0], CELL, "%s", what);
         snprintf(cells[1], CELL, "%lld", (long long)t->run);
         snprintf(cells[2], CELL, "%lld", (long long)t->refused);
@@ -56,9 +67,20 @@ static void show_tally(check_command *c, const char *what, const check_tally *t)
         text_row(columns, cells, 5);
         fflush(stdout);
     }
+    if (c->total.refused == 0)
+        memcpy(c->total.refusal, t->refusal, sizeof t->refusal);
     c->total.run += t->run;
+    c->total.refused += t->refused;
     c->total.failed += t->failed;
     c->shown = 0;
+}
+
+/* A built kernel of this name, or of this level. */
+static bool find_kernel(const char *name, const char *isa, rft_kernel_info *k) {
+    for (uint32_t i = 0; i < rft_kernel_count(); i++)
+        if (rft_kernel_get(i, k) == RFT_OK && strcmp(name ? k->name : k->isa, name ? name : isa) == 0)
+            return true;
+    return false;
 }
 
 static void run_kernels(check_command *c) {
@@ -101,22 +123,38 @@ static void run_choice(check_command *c) {
     show_tally(c, "chosen", &t);
 }
 
-/* Built levels, lowest first, that this machine has. */
-static void run_levels(check_command *c) {
+/* Built levels, lowest first, that this machine has and --isa allows. list: their names' storage. */
+static int levels_here(const check_command *c, char list[256], const char *level[CHECK_LEVELS]) {
     rft_build_info build = rft_build_info_init();
-    char list[256], *rest = list, *isa;
-    if (rft_get_build_info(&build) != RFT_OK)
-        return;
-    snprintf(list, sizeof list, "%s", build.isa_built);
-    while (!c->session.cut && (isa = strsep(&rest, ",")) != NULL)
+    char *rest = list, *isa;
+    int n = 0;
+    snprintf(list, 256, "%s", rft_get_build_info(&build) == RFT_OK ? build.isa_built : "");
+    while (n < CHECK_LEVELS && (isa = strsep(&rest, ",")) != NULL)
         if (*isa && (!c->run.isa || strcmp(c->run.isa, isa) == 0) && runs_here(c->run.device, isa))
-            run_level(c, isa);
+            level[n++] = isa;
+    return n;
+}
+
+static void run_levels(check_command *c) {
+    const char *level[CHECK_LEVELS];
+    char list[256];
+    const int n = levels_here(c, list, level);
+    for (int i = 0; i < n && !c->session.cut; i++)
+        run_level(c, level[i]);
 }
 
 static void run_random(check_command *c) {
     check_tally t = {0};
-    cli_progress("check: %lld random problems", (long long)c->random);
-    check_random(&c->session, c->random, c->run.isa, c->run.kernel, &t);
+    random_space space = {.threads = c->run.threads};
+    rft_kernel_info kernel = {.struct_size = sizeof kernel};
+    char list[256];
+    if (c->run.kernel && find_kernel(c->run.kernel, NULL, &kernel))
+        space.kernel = &kernel;
+    else if (!c->session.gpu)
+        space.levels = levels_here(c, list, space.level);
+    if (c->run.isa && !c->session.gpu && !space.kernel && !space.levels)
+        return; /* none is run on a machine without the level */
+    check_random(&c->session, c->random, &space, &t);
     show_tally(c, "random problems", &t);
 }
 
@@ -145,30 +183,22 @@ static void run_given(check_command *c) {
             p.n = o->shapes.v[i].n;
             p.k = o->shapes.v[i].k;
             p.m = o->shapes.v[i].m.v[j];
-            check_quantizes(&p, o->seed);
             check_list_add(&list, &p, NULL);
         }
     check_list_run(&c->session, &list, &t);
-    show_tally(c, "given problems", &t);
-}
-
-/* Whether a kernel of this name, or of this level, was built. */
-static bool is_built(const char *kernel, const char *isa) {
-    rft_kernel_info k = {.struct_size = sizeof k};
-    for (uint32_t i = 0; i < rft_kernel_count(); i++)
-        if (rft_kernel_get(i, &k) == RFT_OK && strcmp(kernel ? k.name : k.isa, kernel ? kernel : isa) == 0)
-            return true;
-    return false;
+    if (!c->illegal)
+        show_tally(c, "given problems", &t);
 }
 
 static bool names_are_known(const run_options *o) {
     rft_build_info build = rft_build_info_init();
-    if (o->isa && !is_built(NULL, o->isa)) {
+    rft_kernel_info k = {.struct_size = sizeof k};
+    if (o->isa && !find_kernel(NULL, o->isa, &k)) {
         rft_get_build_info(&build);
         cli_message("--isa: \"%s\" is none of this build's levels (%s)", o->isa, build.isa_built);
         return false;
     }
-    if (o->kernel && !is_built(o->kernel, NULL)) {
+    if (o->kernel && !find_kernel(o->kernel, NULL, &k)) {
         cli_message("--kernel: no kernel is named \"%s\"; rooftile info --kernels lists them", o->kernel);
         return false;
     }
@@ -181,6 +211,7 @@ static void open_session(check_command *c) {
                          .deadline = c->seconds > 0 ? now_seconds() + c->seconds : 0,
                          .seed = c->run.seed,
                          .thin = c->thin,
+                         .shrink = c->random ? MOST_FAILURES : 0,
                          .failure = show_failure,
                          .user = c};
     int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), jobs = c->jobs ? c->jobs : s->gpu ? cores : 1;
@@ -214,8 +245,12 @@ static int conclude(const check_command *c, bool lost) {
         cli_message("a kernel broke the device, so no problem behind it was run");
     else if (c->session.cut)
         cli_message("--seconds %g: the time was up before all problems were run", c->seconds);
+    if (c->illegal)
+        return CLI_USAGE;
+    if (c->total.refused && (c->total.run == 0 || c->run.shapes.n))
+        cli_message("%lld refused, the first: %s", (long long)c->total.refused, c->total.refusal);
     if (c->total.run == 0) {
-        cli_message("no problem was run: the library refused all, or the level does not run here");
+        cli_message("no problem was run%s", c->total.refused ? "" : ": no kernel of this level or name runs here");
         return CLI_FAILED;
     }
     if (!c->run.json)
@@ -234,8 +269,6 @@ static int run_check(check_command *c) {
         return cli_failed(&err, "context");
     }
     check_catch_faults();
-    if (!c->run.json)
-        text_header(columns, 5);
     run_all(c);
     bool lost = checker_lost(c->session.c[0]);
     close_session(c);

@@ -217,7 +217,7 @@ static int check_8bit(const run_options *o) {
     return CLI_USAGE;
 }
 
-/* The same of y; check adds the op where it is missing. */
+/* The same of y, where shapes are given. */
 static int check_8bit_y(const run_options *o) {
     const bool quantizes = o->epi.n_op && op_quantizes(&o->epi.op[o->epi.n_op - 1]);
     if (cli_8bit(o->y) && !quantizes)
@@ -242,7 +242,9 @@ int options_finish(run_options *o, const char *m_default) {
         add_shapes(o, o->m.n ? &o->m : &fallback);
     list_free(&fallback);
     settle_types(o);
-    return code == CLI_OK ? check_8bit(o) : code;
+    if (code == CLI_OK)
+        code = check_8bit(o);
+    return code == CLI_OK && o->shapes.n ? check_8bit_y(o) : code;
 }
 
 static error_t hand_down(int key, char *arg, struct argp_state *state) {
@@ -261,7 +263,7 @@ int options_parse(run_options *o, int argc, char **argv, const char *doc) {
         cli_message("no shape: give -n and -k, or --shapes FILE");
         code = CLI_USAGE;
     }
-    return code == CLI_OK ? check_8bit_y(o) : code;
+    return code;
 }
 
 void options_free(run_options *o) {

@@ -258,12 +258,27 @@ test_check() {
     run 0 check --copies -m 3 -n 20 -k 9 --epi mask:swiglu:add=0:dropout=0.5 --batch 2 --view
     run 0 check -m 1,9 -n 40 -k 64 --x i8 --w q4_0 --y i8 --epi bias:quantize_rows=32
     says '2 problems, 0 failed'
-    run 0 check -m 3 -n 20 -k 33 --x e4m3 --w f32 --y e4m3 --copies --batch 2
+    run 0 check -m 3 -n 20 -k 33 --x e4m3 --w f32 --y e4m3 --epi quantize --copies --batch 2
     run 0 check --random 100000 --seconds 0.3
     complains 'the time was up'
-    run 0 check -m 1,9 -n 40 -k 64 --x i8:g0 --w q4_0 --y e4m3
-    run 2 check -m 1 -n 8 -k 8 --x i8:g40
-    complains "--x: 'g40' is not g<k> with a multiple of 32"
+    run 0 check --random 50 --isa ref --threads 2
+    run 0 check --random 50 --kernel gemm_f32_f32_f32_4x32_ref
+    run 0 check -m 1,9 -n 40 -k 64 --x i8:g0 --w q4_0 --y e4m3 --epi quantize_rows
+    run 2 check -m 1,9 -n 40 -k 64 --w q4_0 --y e4m3
+    complains "--y e4m3 --epi none: a y in 8 bits needs a list that ends in quantize"
+    run 2 check -m 1 -n 8 -k 33 --w q4_0
+    complains "-m 1 -n 8 -k 33: desc.w: k = 33"
+    run 2 check -m 1 -n 7 -k 8 --epi swiglu
+    complains "desc.w.n = 7 is odd"
+    run 1 check -m 1 -n 8 -k 32 --w q4_0 --dynamic
+    complains "1 refused, the first: rft_plan_create: desc.flags has RFT_W_DYNAMIC, and desc.w.elem = q4_0 must be packed"
+    for x in i8:g40 i8:g032 'i8:g 32' i8:g; do
+        run 2 check -m 1 -n 8 -k 8 --x "$x"
+        complains "--x: '${x#i8:}' is not g<k> with a multiple of 32"
+    done
+    run 2 check -m ' 1' -n 8 -k 8
+    run 2 check -m 1 -n 8 -k 8 --epi 'scale= 2'
+    run 2 check -m 1 -n 8 -k 8 --epi scale=nan
     run 2 check --jobs 0
     complains '--jobs'
     run 2 check --kernel no_such_kernel
