@@ -27,7 +27,7 @@ setup:
 	@tools/setup.sh
 
 check:
-	@tools/setup.sh nvrtc python
+	@tools/setup.sh nvrtc python aarch64
 	@tools/check.sh
 
 demo: setup

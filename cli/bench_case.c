@@ -56,7 +56,8 @@ static int fill(bench_case *c, buffer *b, rft_type type, int64_t elements, uint6
 static double largest(const float *y, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++)
-        most = fmax(most, fabs((double)y[i]));
+        if (fabs((double)y[i]) > most)
+            most = fabs((double)y[i]);
     return most;
 }
 

@@ -16,7 +16,7 @@ export PYTHONPATH=$PWD/build/tools/python${PYTHONPATH:+:$PYTHONPATH} # where it 
 ROOT=build/check
 JOBS=$(nproc)
 RFT_FUZZ_SECONDS=${RFT_FUZZ_SECONDS:-60}
-STAGES=(tools gcc clang asan tsan fuzz)
+STAGES=(tools gcc clang aarch64 asan tsan fuzz)
 GCC=gcc GXX=g++
 if [ "$(gcc -dumpversion | cut -d. -f1)" -lt 12 ]; then GCC=gcc-12 GXX=g++-12; fi
 
@@ -82,6 +82,16 @@ stage_gcc() {
 stage_clang() {
     build clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DRFT_WERROR=ON && run_tests clang -LE nvrtc
 }
+# The level ref on another architecture. Left out: device code, and what starts or measures processes, which qemu-user cannot.
+stage_aarch64() {
+    if ! aarch64-linux-gnu-gcc --version >/dev/null 2>&1 || [ ! -e build/tools/aarch64/usr/include/cmocka.h ]; then
+        echo "skipped: tools/setup.sh aarch64 found no cross compiler and libraries"
+        return
+    fi
+    build aarch64 --toolchain cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DRFT_WERROR=ON -DRFT_EXAMPLES=OFF || return
+    RFT_TEST_EMULATED=1 run_tests aarch64 -L 'unit|api' -E 'cuda|jit|driver|fork|growth'
+    script qemu-aarch64 -L /usr/aarch64-linux-gnu $ROOT/aarch64/rooftile check --random 200
+}
 stage_asan() {
     build asan -DCMAKE_C_COMPILER=$GCC -DCMAKE_CXX_COMPILER=$GXX -DRFT_SANITIZE=address,undefined || return
     run_tests asan -L 'unit|api|check|cli' -LE nvrtc
@@ -102,7 +112,7 @@ run_stage() {
     local begin=$SECONDS failed_before=$failed
     printf '\n==== %s, started at %s\n' "$1" "$(date +%H:%M:%S)"
     "stage_$1"
-    summary+=("$(printf '%-6s %5d s  %s' "$1" $((SECONDS - begin)) \
+    summary+=("$(printf '%-7s %5d s  %s' "$1" $((SECONDS - begin)) \
         "$([ "$failed" -eq "$failed_before" ] && echo ok || echo FAILED)")")
 }
 

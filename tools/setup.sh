@@ -5,6 +5,7 @@
 # Called by `make check` and `make demo`; takes milliseconds on a machine that has everything.
 #   tools/setup.sh nvrtc    also fetches NVRTC, with which the checks compile CUDA kernels without a GPU
 #   tools/setup.sh python   also fetches the Python packages that the checks compare files with
+#   tools/setup.sh aarch64  also installs a cross compiler and an emulator, and fetches libraries for aarch64
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +15,7 @@ GCC_LEAST=12
 CMAKE_DIR=build/tools/cmake
 NVRTC_DIR=build/tools/nvrtc
 PYTHON_DIR=build/tools/python
+AARCH64_DIR=build/tools/aarch64 # cmake/aarch64.cmake looks there
 
 die() { echo "setup: $*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -41,6 +43,11 @@ has_nvrtc() {
 }
 
 has_python_packages() { PYTHONPATH=$PYTHON_DIR python3 -c 'import gguf, ml_dtypes, numpy, onnx, safetensors, setuptools, wheel' >/dev/null 2>&1; }
+
+has_aarch64() {
+    has aarch64-linux-gnu-gcc && has qemu-aarch64 && [ -e "$AARCH64_DIR/usr/include/cmocka.h" ] &&
+        [ -e "$AARCH64_DIR/usr/include/jansson.h" ]
+}
 
 # One line a package that is missing: the command or header that shows it, then its Debian name.
 missing_packages() {
@@ -120,6 +127,25 @@ install_python_packages() {
         echo "setup: going on without them; tests that compare with Python packages will be skipped" >&2
 }
 
+# Libraries are unpacked beside the build, so that the system learns of no second architecture.
+fetch_aarch64_libraries() {
+    local apt=$PWD/$AARCH64_DIR/apt package
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" && cd "$apt" || return
+    local options=(-qq -o Dir::State::Lists="$apt/lists" -o Dir::State::Status=/dev/null -o Dir::Cache="$apt/cache"
+        -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User="$(id -un)")
+    apt-get "${options[@]}" update || true # sources without arm64 fail
+    apt-get "${options[@]}" download libjansson4 libjansson-dev libcmocka0 libcmocka-dev || return
+    for package in *.deb; do dpkg-deb -x "$package" .. || return; done
+    rm -r "$apt"
+}
+install_aarch64() {
+    local missing=()
+    has aarch64-linux-gnu-gcc || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    has qemu-aarch64 || missing+=(qemu-user)
+    if { [ "${#missing[@]}" -eq 0 ] || (apt_install "${missing[@]}"); } && (fetch_aarch64_libraries); then return 0; fi
+    echo "setup: going on without them; the stage aarch64 of the checks will be skipped" >&2
+}
+
 mapfile -t wanted < <(missing_packages | sort -u)
 if [ "${#wanted[@]}" -gt 0 ]; then
     apt_install "${wanted[@]}"
@@ -137,6 +163,7 @@ for extra; do
     case $extra in
     nvrtc) has_nvrtc || install_nvrtc ;;
     python) has_python_packages || install_python_packages ;;
-    *) die "'$extra' is neither nvrtc nor python" ;;
+    aarch64) has_aarch64 || install_aarch64 ;;
+    *) die "'$extra' is none of nvrtc, python and aarch64" ;;
     esac
 done

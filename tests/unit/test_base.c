@@ -27,6 +27,7 @@
 
 #include <cmocka.h>
 
+#include "emulated.h"
 #include "test_folder.h"
 
 /* ---- errors ---- */
@@ -146,6 +147,7 @@ static long virtual_pages(void) {
 
 static void large_memory_is_returned(void **state) {
     (void)state;
+    SKIP_WHERE_EMULATED();
     const rft__allocator a = rft__allocator_default();
     const size_t bytes = ((size_t)64 << 20) + 12345;
     const long before = virtual_pages();

@@ -24,7 +24,7 @@ enum { MOST_N = 256, MOST_K = 601, MOST_M = 70, MOST_BATCH = 2, HEADER = 128 };
 static const char *const levels[] = {"ref", "avx2", "avx512"};
 enum { LEVELS = 3 };
 
-static rft_ctx *ctx[LEVELS]; /* NULL where this machine lacks the level */
+static rft_ctx *ctx[LEVELS]; /* NULL where the level does not run here */
 static rft_error err;
 static unsigned char codes[MOST_BATCH * MOST_N * MOST_K];
 static float scales[MOST_BATCH * MOST_N * MOST_K / 8];
@@ -38,7 +38,12 @@ static int make_all(void **state) {
         rft_device_info info = {.struct_size = sizeof info};
         o.threads = 3;
         o.max_isa = levels[i];
-        if (rft_ctx_create("cpu", &o, &ctx[i], &err) != RFT_OK || rft_ctx_get_device(ctx[i], &info) != RFT_OK) {
+        const rft_status status = rft_ctx_create("cpu", &o, &ctx[i], &err);
+        if (status == RFT_E_ARG && i > 0) { /* not of this architecture */
+            ctx[i] = NULL;
+            continue;
+        }
+        if (status != RFT_OK || rft_ctx_get_device(ctx[i], &info) != RFT_OK) {
             return -1;
         }
         if (strcmp(info.isa, levels[i]) != 0) {

@@ -120,7 +120,7 @@ static void no_scale_is_better(void **state) {
                 const float code = fminf(fmaxf(rintf(x[i] / d), -8), 7), e = x[i] - code * d;
                 error += (double)e * e;
             }
-            best = fmin(best, error);
+            best = error < best ? error : best;
         }
         for (int i = 0; i < 32; i++) {
             found += ((double)x[i] - back[i]) * ((double)x[i] - back[i]);

@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "emulated.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SANITIZED 1
@@ -222,6 +224,7 @@ static bool too_many_threads(void) {
 
 static void missing_threads_are_an_error(void **state) {
     (void)state;
+    SKIP_WHERE_EMULATED();
     if (SANITIZED) {
         skip(); /* its shadow memory is larger than any limit */
     }
@@ -330,6 +333,7 @@ static bool grandchild_runs(void) {
 
 static void child_has_its_own_threads(void **state) {
     (void)state;
+    SKIP_WHERE_EMULATED();
     rft__pool *other = new_pool(2);
     forked = new_pool(3);
     in_child(runs_in_child);
@@ -354,6 +358,7 @@ static void *busy_caller(void *arg) {
 
 static void fork_amid_a_run(void **state) {
     (void)state;
+    SKIP_WHERE_EMULATED();
     forked = new_pool(3);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, busy_caller, forked), 0);
@@ -384,6 +389,7 @@ static void create_and_free(int threads, int times) {
 
 static void nothing_grows(void **state) {
     (void)state;
+    SKIP_WHERE_EMULATED();
     if (SANITIZED) {
         skip(); /* its quarantine grows; its leak check does this work there */
     }
