@@ -159,7 +159,8 @@ typedef enum rft_log_level {
 } rft_log_level;
 
 /* A struct that may grow begins with its size, so that an old program can meet a new
- * library and the reverse. Start from <type>_init(); zero in a field means the default. */
+ * library and the reverse: fields behind the size are zero, and a size that cuts a field in two is an error.
+ * Start from <type>_init(); zero in a field means the default. */
 typedef struct rft_ctx_options {
     uint32_t struct_size, threads; /* 0: RFT_NUM_THREADS, else OMP_NUM_THREADS, else all cores (affinity, cgroup) */
     uint32_t sm_limit, flags;      /* multiprocessors of a GPU, 0: all; RFT_CTX_HUGE_PAGES, ... */

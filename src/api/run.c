@@ -275,10 +275,6 @@ static rft_status check_list(const rft_plan *const *plans, const rft_linear_args
 /* The caller's array is strided by the caller's own struct size, which all entries must share. */
 static rft_status args_at(const rft_linear_args *args, uint32_t i, const rft_linear_args **out, rft_error *err) {
     const size_t size = args->struct_size;
-    if (size % _Alignof(rft_linear_args) != 0) {
-        RFT_FAIL(err, RFT_E_ARG, "args[0].struct_size = %zu is no distance of array elements; it is not a multiple of %zu", size,
-                 _Alignof(rft_linear_args));
-    }
     *out = (const rft_linear_args *)(const void *)((const unsigned char *)args + i * size);
     if ((*out)->struct_size != size) {
         RFT_FAIL(err, RFT_E_ARG, "args[%u].struct_size = %u differs from args[0]'s %zu", i, (*out)->struct_size, size);
@@ -291,7 +287,7 @@ rft_status rft_run_list(const rft_plan *const *plans, const rft_linear_args *arg
         return RFT_OK;
     }
     RFT_TRY(check_list(plans, args, count, err));
-    RFT_TRY(rft__sized_check(args, "args", err));
+    RFT_TRY(rft__sized_check(args, "args[0]", err));
     rft__call calls[RFT_MAX_LIST];
     for (uint32_t i = 0; i < count; i++) {
         const rft_linear_args *one = NULL;

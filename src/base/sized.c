@@ -11,6 +11,8 @@
 /* No struct of ours will outgrow it; a larger size is memory that was never initialised, and its tail must not be read. */
 #define MAX_STRUCT_SIZE 65536u
 
+/* Each of these structs holds a pointer or a number of 8 bytes, so any version's sizeof is a multiple of a pointer's size. No
+ * such size cuts a number in two. */
 static uint32_t size_of(const void *given) {
     uint32_t size;
     memcpy(&size, given, sizeof size);
@@ -22,7 +24,7 @@ rft_status rft__sized_check(const void *given, const char *name, rft_error *err)
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", name);
     }
     const uint32_t size = size_of(given);
-    if (size < sizeof size || size > MAX_STRUCT_SIZE) {
+    if (size == 0 || size % sizeof(void *) != 0 || size > MAX_STRUCT_SIZE) {
         RFT_FAIL(err, RFT_E_ARG, "%s.struct_size = %u is no size of this struct; set it to sizeof", name, size);
     }
     return RFT_OK;

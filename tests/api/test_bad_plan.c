@@ -50,7 +50,9 @@ static void test_sizes(void **state) {
     (void)state;
     BAD_DESC(RFT_E_ARG, "desc", struct_size = 0);
     BAD_DESC(RFT_E_ARG, "desc", struct_size = 1);
+    BAD_DESC(RFT_E_ARG, "desc.struct_size = 20", struct_size = 20);
     BAD_DESC(RFT_E_ARG, "desc.w", w.struct_size = 0);
+    BAD_DESC(RFT_E_ARG, "desc.w.struct_size = 12", w.struct_size = 12);
     BAD_DESC(RFT_E_ARG, "desc.w", w.struct_size = sizeof(rft_weight_desc) + 8);
     struct newer {
         rft_linear_desc known;

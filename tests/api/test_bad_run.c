@@ -75,6 +75,7 @@ static void test_sizes(void **state) {
     (void)state;
     BAD_ARGS(RFT_E_ARG, "args", struct_size = 0);
     BAD_ARGS(RFT_E_ARG, "args", struct_size = 3);
+    BAD_ARGS(RFT_E_ARG, "args.struct_size = 12 is no size", struct_size = offsetof(rft_linear_args, m) + 4);
     struct newer {
         rft_linear_args known;
         const void *later;

@@ -240,10 +240,10 @@ static void test_short_struct(void **state) {
     assert_int_equal(rft_machine_save(&saved, path, NULL), RFT_OK);
     rft_machine loaded;
     memset(&loaded, 0x5a, sizeof loaded);
-    loaded.struct_size = offsetof(rft_machine, device);
+    loaded.struct_size = offsetof(rft_machine, levels);
     assert_int_equal(rft_machine_load(path, &loaded, NULL), RFT_OK);
     assert_string_equal(loaded.name, saved.name);
-    assert_int_equal(loaded.device[0], 0x5a);
+    assert_int_equal(loaded.levels[0].name[0], 0x5a);
 }
 
 int main(void) {
