@@ -37,6 +37,8 @@ function(rft_add_unit_tests)
             target_link_libraries(${name} PRIVATE rooftile_trace)
         endif()
     endforeach()
+    target_link_libraries(test_exhausted PRIVATE PkgConfig::JANSSON)
+    target_link_options(test_exhausted PRIVATE -Wl,--wrap=posix_memalign,--wrap=free,--wrap=mmap)
 endfunction()
 
 function(rft_add_api_tests)
@@ -214,6 +216,8 @@ function(rft_add_python_tests)
         ENVIRONMENT_MODIFICATION "PYTHONPATH=path_list_append:${package}")
 endfunction()
 
+set(RFT_FUZZED_CLI cli_parse.c cli_epilogue.c cli_common.c weight_scales.c shapes.c)
+
 # The seed corpus in the tree is read only; new inputs and crashes stay in the build folder.
 function(rft_add_fuzz_targets)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c")
@@ -232,6 +236,10 @@ function(rft_add_fuzz_targets)
             $<TARGET_NAME_IF_EXISTS:rooftile_model_static> rooftile_static rooftile_internal)
         if(topic STREQUAL "trace")
             target_link_libraries(${name} PRIVATE rooftile_trace)
+        endif()
+        if(topic STREQUAL "text") # the tool's own parsers
+            list(TRANSFORM RFT_FUZZED_CLI PREPEND "${PROJECT_SOURCE_DIR}/cli/" OUTPUT_VARIABLE parsers)
+            target_sources(${name} PRIVATE ${parsers})
         endif()
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         add_test(NAME fuzz.${topic} COMMAND ${name} -max_total_time=${RFT_FUZZ_SECONDS} -timeout=20 -rss_limit_mb=2048

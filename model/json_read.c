@@ -5,15 +5,12 @@
 #include "json_read.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cursor.h"
 
 #include <string.h>
 
-/* The parser names no place when it runs out of memory. */
 static rft_status report_json(const char *what, const json_error_t *json, rft_error *err) {
-    if (json->line < 0) {
-        RFT_FAIL(err, RFT_E_NOMEM, "no memory to read JSON");
-    }
     char text[JSON_ERROR_TEXT_LENGTH];
     rft__copy_printable(text, sizeof text, json->text, strlen(json->text));
     RFT_FAIL(err, RFT_E_ARG, "%.60s%sJSON line %d, column %d: %.110s", what, *what ? ": " : "", json->line, json->column, text);
@@ -24,7 +21,11 @@ rft_status rft__json_load(const char *what, const void *text, size_t size, size_
     if (size > cap) {
         RFT_FAIL(err, RFT_E_ARG, "%s of %zu bytes is over the limit of %zu", *what ? what : "a config.json", size, cap);
     }
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json);
+    bool no_memory;
+    json_t *root = rft__json_parse(text, size, &json, &no_memory);
+    if (no_memory) {
+        RFT_FAIL(err, RFT_E_NOMEM, "%s%sno memory to read the JSON", what, *what ? ": " : "");
+    }
     if (!root) {
         return report_json(what, &json, err);
     }

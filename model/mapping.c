@@ -38,6 +38,9 @@ static rft_status map_open_file(int fd, const char *path, rft__mapping *out, rft
                                        : "not a regular file");
     }
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED && errno == ENOMEM) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to map '%s'", tail(path));
+    }
     if (bytes == MAP_FAILED) {
         return io_error("map", path, err);
     }

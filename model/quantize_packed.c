@@ -8,6 +8,7 @@
 #include "quantize_packed.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/type.h"
 #include "json_read.h"
 
@@ -213,9 +214,9 @@ static void put_shapes(const rft__quantize_plan *plan, rft__gguf_out *out) {
 }
 
 rft_status rft__packed_put_head(const rft__quantize_plan *plan, rft__gguf_out *out, rft_error *err) {
-    json_t *header = make_header(plan);
-    char *text = header ? json_dumps(header, JSON_COMPACT) : NULL;
-    json_decref(header);
+    bool no_memory;
+    rft__json_begin();
+    char *text = rft__json_end(make_header(plan), JSON_COMPACT, &no_memory);
     if (!text) {
         RFT_FAIL(err, RFT_E_NOMEM, "no memory for the header of %zu tensors", plan->count);
     }
@@ -272,10 +273,13 @@ static json_t *quantization_of(const rft_model *m, const rft_quantize_options *o
 rft_status rft__packed_config(const rft_model *m, const rft_quantize_options *o, const rft__quantize_plan *plan, char **out,
                               rft_error *err) {
     json_t *root;
+    bool no_memory;
     RFT_TRY(rft__json_load("config.json", m->checkpoint.config.bytes, m->checkpoint.config.size, (size_t)16 << 20, &root, err));
-    json_t *quantization = quantization_of(m, o, plan);
-    *out = quantization && json_object_set_new(root, "quantization_config", quantization) == 0 ? json_dumps(root, JSON_INDENT(2))
-                                                                                               : NULL;
-    json_decref(root);
+    rft__json_begin();
+    if (json_object_set_new(root, "quantization_config", quantization_of(m, o, plan)) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
+    *out = rft__json_end(root, JSON_INDENT(2), &no_memory);
     return *out ? RFT_OK : rft__error_set(err, RFT_E_NOMEM, 0, "no memory for config.json");
 }

@@ -11,11 +11,11 @@
  */
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sized.h"
 #include "base/type.h"
 #include "roofline/machine.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +193,11 @@ static rft_status read_machine(const reader *r, rft_machine *mach) {
 rft_status rft__machine_parse(const char *text, size_t size, const char *where, rft_machine *mach, rft_error *err) {
     *mach = (rft_machine){.struct_size = (uint32_t)sizeof *mach};
     json_error_t at;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
+    bool no_memory;
+    json_t *root = rft__json_parse(text, size, &at, &no_memory);
+    if (no_memory) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to read %s", where);
+    }
     if (root == NULL) {
         RFT_FAIL(err, RFT_E_IO, "line %d, column %d: %.100s, in %s", at.line, at.column, at.text, where);
     }
@@ -251,7 +255,7 @@ static json_t *counts_json(const rft_machine *mach) {
     return array;
 }
 
-/* An entry that could not be made (text that is not UTF-8, no memory) is missing from its array. */
+/* An entry with a text that is not UTF-8 is missing from its array. */
 static bool complete(const json_t *root, const rft_machine *mach) {
     return json_array_size(json_object_get(root, "threads")) == mach->n_counts &&
            json_array_size(json_object_get(root, "levels")) == mach->n_levels &&
@@ -288,22 +292,30 @@ static void add_optional(json_t *root, const char *key, double value) {
     }
 }
 
-static char *machine_text(const rft_machine *mach) {
+/* NULL: a text is not UTF-8, or there is no memory. */
+static json_t *machine_tree(const rft_machine *mach) {
     json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "rooftile_profile", PROFILE_VERSION, "name",
                              mach->name, "device", mach->device, "isa", mach->isa, "date", mach->date, "source", mach->source,
                              "threads", counts_json(mach), "levels", levels_json(mach), "peaks", peaks_json(mach));
+    if (!complete(root, mach)) {
+        json_decref(root);
+        return NULL;
+    }
     add_optional(root, "launch_us", mach->launch_us);
     add_optional(root, "enqueue_us", mach->enqueue_us);
-    const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_of(mach));
-    char *text = complete(root, mach) ? json_dumps(root, flags) : NULL;
-    json_decref(root);
-    return text;
+    return root;
 }
 
 static rft_status save(const rft_machine *mach, const char *path, rft_error *err) {
-    char *text = machine_text(mach);
+    const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_of(mach));
+    bool no_memory;
+    rft__json_begin();
+    char *text = rft__json_end(machine_tree(mach), flags, &no_memory);
+    if (no_memory) {
+        RFT_FAIL(err, RFT_E_NOMEM, "no memory to write %s", path);
+    }
     if (text == NULL) {
-        RFT_FAIL(err, RFT_E_ARG, "machine: a text in it is not UTF-8, or there is no memory to write it to %s", path);
+        RFT_FAIL(err, RFT_E_ARG, "machine: a text in it is not UTF-8, so it cannot be written to %s", path);
     }
     const size_t length = strlen(text);
     text[length] = '\n'; /* in place of the terminator, which the file does not need */
