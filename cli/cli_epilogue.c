@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "cli_parse.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,21 +57,25 @@ static const epi_name *find_kind(rft_epi_kind kind) {
     return NULL;
 }
 
+static bool scan_float(const char **text, float *out) {
+    double number = 0;
+    bool good = scan_number(text, &number) && fabs(number) <= (double)FLT_MAX;
+    *out = good ? (float)number : 0;
+    return good;
+}
+
 /* "0.5" or "-1/6"; text NULL keeps the defaults. */
 static bool read_parameters(const epi_name *name, const char *text, rft_epi_op *op) {
-    double first = 0, second = 0;
     op->alpha = name->alpha;
     op->beta = name->beta;
     if (!text)
         return true;
-    if (name->parameters == 0 || !scan_number(&text, &first))
+    if (name->parameters == 0 || !scan_float(&text, name->parameters < 0 ? &op->beta : &op->alpha))
         return false;
-    *(name->parameters < 0 ? &op->beta : &op->alpha) = (float)first;
     if (name->parameters == 2 && *text == '/') {
         text++;
-        if (!scan_number(&text, &second))
+        if (!scan_float(&text, &op->beta))
             return false;
-        op->beta = (float)second;
     }
     return *text == '\0';
 }
@@ -114,15 +120,26 @@ bool parse_epilogue(const char *text, epilogue *out, char why[CLI_WHY]) {
     return true;
 }
 
+#define NUMBER 20 /* characters of a float */
+
+/* The fewest digits that read back as the same number. */
+static const char *write_number(char text[NUMBER], float value) {
+    int digits = 6;
+    do
+        snprintf(text, NUMBER, "%.*g", digits, (double)value);
+    while (digits++ < 9 && strtof(text, NULL) != value);
+    return text;
+}
+
 static int write_op(char *buf, size_t cap, const rft_epi_op *op) {
     const epi_name *name = find_kind(op->kind);
-    char parameter[40] = "", type[16] = "";
+    char parameter[2 * NUMBER + 2] = "", type[16] = "", first[NUMBER], second[NUMBER];
     if (name && name->parameters == 2)
-        snprintf(parameter, sizeof parameter, "=%g/%g", (double)op->alpha, (double)op->beta);
+        snprintf(parameter, sizeof parameter, "=%s/%s", write_number(first, op->alpha), write_number(second, op->beta));
     else if (name && name->parameters == 1)
-        snprintf(parameter, sizeof parameter, "=%g", (double)op->alpha);
+        snprintf(parameter, sizeof parameter, "=%s", write_number(first, op->alpha));
     else if (name && name->parameters < 0 && op->beta != 1)
-        snprintf(parameter, sizeof parameter, "=%g", (double)op->beta);
+        snprintf(parameter, sizeof parameter, "=%s", write_number(first, op->beta));
     if (name && name->operand && op->type != RFT_F32)
         snprintf(type, sizeof type, "@%s", rft_type_name(op->type));
     return snprintf(buf, cap, "%s%s%s", name ? name->name : "?", parameter, type);

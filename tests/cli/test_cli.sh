@@ -279,6 +279,7 @@ test_check() {
     run 2 check -m ' 1' -n 8 -k 8
     run 2 check -m 1 -n 8 -k 8 --epi 'scale= 2'
     run 2 check -m 1 -n 8 -k 8 --epi scale=nan
+    run 2 check -m 1 -n 8 -k 8 --epi scale=1e39
     run 2 check --jobs 0
     complains '--jobs'
     run 2 check --kernel no_such_kernel
