@@ -4,6 +4,8 @@
  * descriptor and of its arguments are overwritten. What the library refuses must say why; what it accepts must explain itself,
  * and runs where its operands are small, each in memory of exactly the size that the arguments describe. Results are proven.
  */
+#include "fuzz_input.h"
+
 #include "rooftile_analysis.h"
 
 #include <math.h>
@@ -11,51 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum {
     LARGEST = 1 << 18 /* elements of an operand that runs */,
     ALIGN = 64,
     TAIL = 64 /* zero or fuzzed bytes behind a struct */
 };
-
-static void require(bool condition) {
-    if (!condition) {
-        abort();
-    }
-}
-
-/* ---- the input ---- */
-
-typedef struct input {
-    const uint8_t *data;
-    size_t left;
-} input;
-
-static unsigned take(input *in) {
-    if (in->left == 0) {
-        return 0;
-    }
-    in->left--;
-    return *in->data++;
-}
-
-static uint64_t take_word(input *in) {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; i++) {
-        word |= (uint64_t)take(in) << (8 * i);
-    }
-    return word;
-}
-
-/* Overwrites 1, 4 or 8 bytes at some multiple of their count, up to four times. */
-static void patch(input *in, void *p, size_t bytes) {
-    for (unsigned count = take(in) % 5; count > 0; count--) {
-        const size_t width = (size_t[]){1, 4, 8}[take(in) % 3], at = take(in) * width % (bytes - 8);
-        const uint64_t word = take_word(in);
-        memcpy((char *)p + at / width * width, &word, width);
-    }
-}
 
 /* ---- memory of exact sizes ---- */
 
