@@ -3,6 +3,7 @@
 # Short names for the usual work; CMakeLists.txt is the build.
 #   make          configure and build into build/
 #   make check    everything a change must pass, in build/check/
+#   make coverage which lines the tests run, in build/coverage/
 #   make demo     from a real model file to the table of its linear layers
 #   make bench    the speed tables of bench/shapes/
 #   make install  into PREFIX (/usr/local), below DESTDIR where that is given
@@ -15,7 +16,7 @@ PREFIX ?= /usr/local
 # tools/setup.sh puts a newer cmake there where the system's is too old.
 export PATH := $(CURDIR)/build/tools/cmake/cmake/data/bin:$(PATH)
 
-.PHONY: all setup configure check demo bench install clean
+.PHONY: all setup configure check coverage demo bench install clean
 
 all: configure
 	@cmake --build $(BUILD)
@@ -29,6 +30,10 @@ setup:
 check:
 	@tools/setup.sh nvrtc python aarch64
 	@tools/check.sh
+
+coverage:
+	@tools/setup.sh nvrtc coverage
+	@tools/coverage.sh
 
 demo: setup
 	@$(MAKE) --no-print-directory configure

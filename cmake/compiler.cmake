@@ -38,3 +38,8 @@ if(sanitizers)
 else() # a sanitizer's run time is found only when the program loads
     target_link_options(rooftile_shared_flags INTERFACE -Wl,--no-undefined)
 endif()
+
+if(RFT_COVERAGE)
+    target_compile_options(rooftile_flags INTERFACE --coverage -fprofile-update=atomic)
+    target_link_options(rooftile_flags INTERFACE --coverage)
+endif()

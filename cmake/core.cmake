@@ -59,12 +59,17 @@ endfunction()
 # Full unrolls and sanitizers multiply: with all checks gcc takes minutes and clang 14 over ten minutes for one file of register
 # tiles, mostly for bounds and lifetimes of accumulators that live in registers otherwise. Every access to memory stays
 # checked. These are options of the files, as those follow the -fsanitize= of rooftile_flags.
-set(isa_sanitize "")
+set(isa_unchecked "")
 if(sanitizers MATCHES "address")
-    set(isa_sanitize -fno-sanitize=undefined -fno-sanitize-address-use-after-scope)
+    set(isa_unchecked -fno-sanitize=undefined -fno-sanitize-address-use-after-scope)
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # checks of accesses as calls, not as code at each
-        list(APPEND isa_sanitize --param=asan-instrumentation-with-call-threshold=0)
+        list(APPEND isa_unchecked --param=asan-instrumentation-with-call-threshold=0)
     endif()
+endif()
+
+# Counters of lines in unrolled tiles take the compiler minutes too; which kernel rows run is what rooftile_check tells.
+if(RFT_COVERAGE)
+    set(isa_unchecked -O1 -fno-profile-arcs -fno-test-coverage)
 endif()
 
 function(rft_add_isa folder)
@@ -80,7 +85,7 @@ function(rft_add_isa folder)
         # In every build type: register tiles live in registers only where loops are unrolled.
         target_compile_options(rooftile_cpu_${isa} PRIVATE -O3 -fno-trapping-math ${RFT_ISA_FLAGS})
         if(NOT isa STREQUAL "ref")
-            set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${isa_sanitize}")
+            set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${isa_unchecked}")
         endif()
         # Panels of codes: hundreds of unrolled tiles. Pages without access around every operand guard them in the checks.
         list(FILTER sources INCLUDE REGEX "/codes8?_[^/]*$")

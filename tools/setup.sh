@@ -5,6 +5,7 @@
 # Called by `make check` and `make demo`; takes milliseconds on a machine that has everything.
 #   tools/setup.sh nvrtc    also fetches NVRTC, with which the checks compile CUDA kernels without a GPU
 #   tools/setup.sh python   also fetches the Python packages that the checks compare files with
+#   tools/setup.sh coverage also fetches gcovr, which sums up what gcov counts
 #   tools/setup.sh aarch64  also installs a cross compiler and an emulator, and fetches libraries for aarch64
 
 set -euo pipefail
@@ -138,6 +139,11 @@ fetch_aarch64_libraries() {
     for package in *.deb; do dpkg-deb -x "$package" .. || return; done
     rm -r "$apt"
 }
+install_coverage() {
+    echo "setup: fetching gcovr into $PYTHON_DIR"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --retries 1 --timeout 20 --target "$PYTHON_DIR" "gcovr>=7,<9" ||
+        die "gcovr is needed to sum up coverage, and pip could not fetch it"
+}
 install_aarch64() {
     local missing=()
     has aarch64-linux-gnu-gcc || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
@@ -163,7 +169,8 @@ for extra; do
     case $extra in
     nvrtc) has_nvrtc || install_nvrtc ;;
     python) has_python_packages || install_python_packages ;;
+    coverage) PYTHONPATH=$PYTHON_DIR python3 -c 'import gcovr' >/dev/null 2>&1 || install_coverage ;;
     aarch64) has_aarch64 || install_aarch64 ;;
-    *) die "'$extra' is none of nvrtc, python and aarch64" ;;
+    *) die "'$extra' is none of nvrtc, python, coverage and aarch64" ;;
     esac
 done
