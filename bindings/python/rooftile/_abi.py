@@ -101,7 +101,13 @@ class LinearArgs(Sized):
                 ("row_index", ptr), ("workspace", ptr), ("workspace_bytes", size), ("stream", ptr)]
 
 
-STRUCTS = (Error, EpiOp, Operand, CtxOptions, WeightDesc, WeightSrc, LinearDesc, PlanInfo, LinearArgs)
+class QuantizeArgs(Sized):
+    c_name = "rft_quantize_args"
+    _fields_ = [("struct_size", u32), ("from_", word), ("to", word), ("m", i64), ("k", i64), ("ldx", i64), ("ldq", i64),
+                ("group_k", i64), ("x", ptr), ("q", ptr), ("scale", ptr), ("static_scale", ptr), ("stream", ptr)]
+
+
+STRUCTS = (Error, EpiOp, Operand, CtxOptions, WeightDesc, WeightSrc, LinearDesc, PlanInfo, LinearArgs, QuantizeArgs)
 
 # Result and arguments; a function that may fail has rft_status and ends in an rft_error *, which call() in _library.py adds.
 _to = c.POINTER
@@ -122,4 +128,5 @@ PROTOTYPES = {
     "rft_plan_get_info": (word, [ptr, i64, _to(PlanInfo)]),
     "rft_plan_explain": (size, [ptr, i64, ptr, size]),
     "rft_linear_run": (word, [ptr, _to(LinearArgs), _to(Error)]),
+    "rft_quantize": (word, [ptr, _to(QuantizeArgs), _to(Error)]),
 }

@@ -88,6 +88,18 @@ def rows(t, what, columns):
     return t.strides[0] if t.shape[0] > 1 else 0
 
 
+def matrices(t, what, columns, batch):
+    """The leading dimension and the batch stride of [batch][m][columns]; one batch may be [m][columns]."""
+    if batch == 1 and len(t.shape) != 3:
+        return rows(t, what, columns), 0
+    if len(t.shape) != 3 or t.shape[0] != batch:
+        raise ValueError(f"{what} has the shape {t.shape}, and ({batch}, m, {columns}) is needed")
+    if batch > 1 and t.strides[0] <= 0 and t.shape[1] > 0 and columns > 0:  # 0 would mean dense
+        raise ValueError(f"{what} has strides {t.strides}: its batches overlap or run backwards")
+    one = Tensor(t.owner, t.address, t.shape[1:], t.strides[1:], t.type, t.device, t.writable)
+    return rows(one, what, columns), t.strides[0] if batch > 1 else 0
+
+
 def need_type(t, what, type):
     if t.type != type:
         raise TypeError(f"{what} is {t.type.name.lower()}, and the plan takes {_abi.Type(type).name.lower()}")

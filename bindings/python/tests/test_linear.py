@@ -95,6 +95,59 @@ class Products(unittest.TestCase):
         self.ctx.plan(self.ctx.weight(w, type=264, shape=(2, 32)), 1).run(x, y)
         self.close(y, x @ (0.5 * np.tile(np.arange(32), (2, 1))).T)
 
+    def test_batches(self):
+        w, x, wide = random(3, 24, 32), random(3, 5, 40)[:, :, :32], np.full((3, 5, 30), 7, np.float32)
+        bias, rows, residual = random(3, 24), random(5), random(3, 5, 24)
+        tail = [op(Epi.BIAS, Type.F32), op(Epi.ROW_SCALE, Type.F32), op(Epi.ADD, Type.F32, beta=1)]
+        weight = self.ctx.weight(w)
+        plan = self.ctx.plan(weight, 5, epilogue=tail)
+        product = np.einsum("bmk,bnk->bmn", x, w)
+        plan.run(x, wide[:, :, :24], [bias, rows, residual])
+        self.close(wide[:, :, :24], (product + bias[:, None]) * rows[:, None] + residual)
+        self.assertTrue((wide[:, :, 24:] == 7).all())
+        y = plan.run(x, np.empty((3, 5, 24), np.float32), [bias[0], np.tile(rows, (3, 1)), residual[0]])  # 2 of them for all
+        self.close(y, (product + bias[0]) * rows[:, None] + residual[0])
+        self.close(weight.unpack(np.empty((72, 32), np.float32)), w.reshape(72, 32), 0)
+
+    def test_one_weight_for_all_batches(self):
+        w, x = random(24, 32), random(4, 3, 32)
+        for weight, batch in ((w, 4), (w[None], 4)):
+            plan = self.ctx.plan(self.ctx.weight(weight), 3, batch=batch)
+            self.close(plan.run(x, np.empty((4, 3, 24), np.float32)), x @ w.T)
+        interleaved = np.empty((3, 4, 24), np.float32).transpose(1, 0, 2)
+        self.close(plan.run(x, interleaved), x @ w.T)
+
+    def test_batches_of_int8(self):
+        codes, scale = np.random.default_rng(1).integers(-127, 128, (2, 20, 64), np.int8), random(2, 20) + 2
+        weight, x = self.ctx.weight(codes, type=Type.I8, shape=(2, 20, 64), scale=scale), random(2, 4, 64)
+        y = self.ctx.plan(weight, 4).run(x, np.empty((2, 4, 20), np.float32))
+        self.close(y, np.einsum("bmk,bnk->bmn", x, codes * scale[..., None]), 1e-3)
+
+    def test_x_in_8_bits(self):
+        x, w = random(5, 64), random(24, 64)
+        weight = self.ctx.weight(w)
+        for group_k, groups in ((0, 1), (32, 2)):
+            codes, scale = np.empty((5, 64), np.int8), np.empty((5, groups), np.float32)
+            self.ctx.quantize(x, codes, scale, group_k)
+            back = codes * np.repeat(scale, 64 // groups, axis=1)
+            self.assertLess(np.abs(back - x).max(), 1 / 200)
+            y = self.ctx.plan(weight, 5, x=Type.I8, x_group_k=group_k).run(codes, np.empty((5, 24), np.float32), x_scale=scale)
+            self.close(y, back @ w.T)
+        step = np.array([1 / 127], np.float32)
+        self.ctx.quantize(x, codes, static_scale=step)
+        y = self.ctx.plan(weight, 5, x=Type.I8, x_static=True).run(codes, np.empty((5, 24), np.float32), x_scale=step)
+        self.close(y, codes * step @ w.T)
+
+    def test_y_in_8_bits(self):
+        x, w, y = random(5, 64), random(40, 64), np.empty((5, 40), np.int8)
+        weight, want, step = self.ctx.weight(w), x @ w.T, np.array([0.2], np.float32)
+        self.ctx.plan(weight, 5, y=Type.I8, epilogue=[op(Epi.QUANTIZE)]).run(x, y, [step])
+        self.assertLess(np.abs(y * step - want).max(), 0.51 * step[0])
+        for alpha, groups in ((0, 1), (32, 2)):
+            scale = np.empty((5, groups), np.float32)
+            self.ctx.plan(weight, 5, y=Type.I8, epilogue=[op(Epi.QUANTIZE_ROWS, alpha=alpha)]).run(x, y, [scale])
+            self.assertTrue((np.abs(y * np.repeat(scale, alpha or 40, axis=1)[:, :40] - want) < 0.51 * scale.max()).all())
+
     def test_from_torch_takes_weight_and_bias(self):
         w, bias, x, y = random(16, 32), random(16), random(3, 32), np.empty((3, 16), np.float32)
         module = types.SimpleNamespace(weight=Foreign(w), bias=Foreign(bias))
@@ -159,6 +212,25 @@ class Refusals(unittest.TestCase):
         self.refuses(ValueError, "overlap or run backwards", x=self.x[::-1])
         self.refuses(ValueError, "y has 3 rows, and 4 are needed", y=self.y[:3])
         self.refuses(ValueError, "1 operands are given, and the epilogue reads 0", operands=[self.y])
+
+    def test_batches_and_scales(self):
+        w, x, y = random(2, 16, 32), random(2, 4, 32), np.zeros((2, 4, 16), np.float32)
+        plan = self.ctx.plan(self.ctx.weight(w), 4)
+        for text, other in ((r"x has the shape \(4, 32\), and \(2, m, 32\)", x[0]), ("x has strides .* batches overlap", x[::-1]),
+                            ("x has strides .* batches overlap", np.broadcast_to(x[0], x.shape))):
+            with self.assertRaisesRegex(ValueError, text):
+                plan.run(other, y)
+        with self.assertRaisesRegex(ValueError, "x_scale is given, and x is not in 8 bits"):
+            plan.run(x, y, x_scale=random(2, 4))
+        with self.assertRaisesRegex(ValueError, r"w has the shape \(0, 4, 4\), and \(n, k\) or"):
+            self.ctx.weight(np.empty((0, 4, 4), np.float32))
+        codes, scaled = np.zeros((4, 32), np.int8), self.ctx.plan(self.weight, 4, x=Type.I8)
+        with self.assertRaisesRegex(ValueError, "x_scale is missing: x is in 8 bits"):
+            scaled.run(codes, self.y)
+        with self.assertRaisesRegex(ValueError, "x_scale has 3 elements, and 4 are needed"):
+            scaled.run(codes, self.y, x_scale=random(3))
+        with self.assertRaisesRegex(ValueError, "workspace has 1 elements"):
+            self.plan.run(self.x, self.y, workspace=np.empty(self.plan.workspace_bytes + 1, np.uint8)[:1])
 
     def test_the_librarys_own_words(self):
         with self.assertRaisesRegex(rt.ArgumentError, "m") as caught:
