@@ -75,7 +75,11 @@ function(rft_add_gpu_tests)
     if(RFT_PYTHON AND NOT RFT_SANITIZE) # one process with PyTorch; skipped where there is none
         add_test(NAME gpu.torch_layer
             COMMAND "${RFT_PYTHON}" "${PROJECT_SOURCE_DIR}/examples/torch_layer.py" $<TARGET_FILE:rooftile_shared>)
-        set_tests_properties(gpu.torch_layer PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_RETURN_CODE 77 TIMEOUT 300)
+        add_test(NAME gpu.python
+            COMMAND "${RFT_PYTHON}" -B -m unittest discover -v -s "${PROJECT_SOURCE_DIR}/bindings/python/tests" -p test_gpu.py)
+        set_tests_properties(gpu.torch_layer gpu.python PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_RETURN_CODE 77 TIMEOUT 300)
+        set_tests_properties(gpu.python PROPERTIES ENVIRONMENT "RFT_LIBRARY=$<TARGET_FILE:rooftile_shared>"
+            ENVIRONMENT_MODIFICATION "PYTHONPATH=path_list_append:${PROJECT_SOURCE_DIR}/bindings/python")
     endif()
 endfunction()
 
@@ -206,11 +210,11 @@ function(rft_add_python_tests)
         return()
     endif()
     set(package "${PROJECT_SOURCE_DIR}/bindings/python")
-    foreach(name IN ITEMS test_abi test_linear test_wheel)
+    foreach(name IN ITEMS test_abi test_linear test_torch test_wheel)
         add_test(NAME python.${name} COMMAND "${RFT_PYTHON}" -B -m unittest discover -v -s "${package}/tests" -p ${name}.py)
     endforeach()
     add_test(NAME python.numpy_layer COMMAND "${RFT_PYTHON}" -B "${PROJECT_SOURCE_DIR}/examples/numpy_layer.py")
-    set_tests_properties(python.test_abi python.test_linear python.test_wheel python.numpy_layer PROPERTIES
+    set_tests_properties(python.test_abi python.test_linear python.test_torch python.test_wheel python.numpy_layer PROPERTIES
         LABELS python TIMEOUT 120 SKIP_RETURN_CODE 77
         ENVIRONMENT "RFT_LIBRARY=$<TARGET_FILE:rooftile_shared>;CC=${CMAKE_C_COMPILER}"
         ENVIRONMENT_MODIFICATION "PYTHONPATH=path_list_append:${package}")
