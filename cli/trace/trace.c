@@ -260,7 +260,7 @@ static int open_mapped(const char *path, int fd, trace *t) {
 
 int trace_open(const char *path, trace *t) {
     *t = (trace){.format = ""};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO without a writer must not hang us */
     if (fd < 0) {
         cli_message("cannot read '%s': %s", path, strerror(errno));
         return CLI_IO;

@@ -53,6 +53,9 @@ test_usage() {
     complains 'cannot read'
     run 4 trace "$work"
     complains 'no plain file'
+    mkfifo "$work/pipe"
+    run 4 trace "$work/pipe"
+    complains 'no plain file'
     run 2 replay "$data/trace_own.log" -n 5
     complains 'come from the recorded run'
     run 2 why "$root/bench/models/gpt2.json"
