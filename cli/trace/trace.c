@@ -104,8 +104,22 @@ static void grow_table(trace *t) {
         t->slots[find_slot(t, &t->rows[i].call)] = (uint32_t)i + 1;
 }
 
-uint32_t trace_intern(trace *t, const trace_call *call) {
-    trace_call rest = {.group = call->group, .name = "(more kinds)"};
+/* What a terminal would act on becomes blanks: control characters, in UTF-8 those from U+0080 on too. */
+static void clean(char *text) {
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = ' ';
+        if (*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    }
+}
+
+uint32_t trace_intern(trace *t, const trace_call *told) {
+    trace_call cleaned = *told, rest = {.group = told->group, .name = "(more kinds)"};
+    char *const texts[] = {cleaned.name, cleaned.x, cleaned.w, cleaned.y, cleaned.layout, cleaned.compute, cleaned.epi};
+    const trace_call *call = &cleaned;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        clean(texts[i]);
     if (t->n == t->cap)
         grow_table(t);
     size_t slot = find_slot(t, call);
@@ -129,8 +143,7 @@ void trace_set_name(trace_call *call, const char *name, size_t length) {
     size_t n = length < TRACE_NAME - 1 ? length : TRACE_NAME - 1;
     while (n < length && n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) /* whole characters */
         n--;
-    for (size_t i = 0; i < n; i++)
-        call->name[i] = (unsigned char)name[i] < ' ' ? ' ' : name[i];
+    memcpy(call->name, name, n);
     call->name[n] = '\0';
 }
 
@@ -159,6 +172,7 @@ static int by_time(const void *a, const void *b) {
 /* Rows that were never counted go, sums are made; no row can be added from here on. */
 static void settle(trace *t) {
     size_t kept = 0;
+    clean(t->device);
     for (size_t i = 0; i < t->n; i++) {
         const trace_row *r = &t->rows[i];
         if (r->calls == 0)

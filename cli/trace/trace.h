@@ -63,7 +63,7 @@ const char *trace_phase(const trace_call *call);
 
 /* ---- for the readers ---- */
 
-/* The row of such calls; calls of too many kinds share one row of their group. */
+/* The row of such calls, whose texts then hold no control characters; calls of too many kinds share one row of their group. */
 uint32_t trace_intern(trace *t, const trace_call *call);
 void trace_count(trace *t, uint32_t row, int64_t calls, double us);
 /* Names may be longer than they are kept, or no UTF-8. */

@@ -413,6 +413,31 @@ static void test_many_kinds(void **state) {
     trace_free(&t);
 }
 
+/* Of no text of a file a terminal takes orders: names, types, layouts, lists, the device. */
+static void test_control_characters(void **state) {
+    static const char log[] = "rooftile,0,dispatch,context,cpu,A\x1b[2J; isa,\n"
+                              "rooftile,0,exec,run,m=4 n=8 k=8 x=\x1b[3m w=f32 y=f32 layout=nt epi=\xc2\x9b"
+                              "31m compute=\b,m=4 k\x1bi; 2 threads; 1 in the list,9\n";
+    char why[CLI_WHY];
+    trace t;
+    (void)state;
+    assert_true(read_text(&t, log, why));
+    assert_int_equal(t.n, 1);
+    assert_string_equal(t.device, "A [2J");
+    assert_string_equal(t.rows->call.name, "k i");
+    assert_string_equal(t.rows->call.x, " [3m");
+    assert_string_equal(t.rows->call.epi, "  31m");
+    assert_string_equal(t.rows->call.compute, " ");
+    trace_free(&t);
+    assert_true(read_text(&t,
+                          "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1, \"dur\": 2,"
+                          " \"args\": {\"Input Dims\": [[2, 3], [3, 4]], \"Input type\": [\"a\\u001b[31m\", \"\\u009b\\n\"]}}]}",
+                          why));
+    assert_string_equal(t.rows->call.x, "a [31m");
+    assert_string_equal(t.rows->call.w, "   ");
+    trace_free(&t);
+}
+
 static void test_groups(void **state) {
     (void)state;
     assert_int_equal(trace_group_of("ncclDevKernel_AllReduce"), TRACE_COLLECTIVE);
@@ -433,7 +458,7 @@ int main(void) {
         cmocka_unit_test(test_torch_damage), cmocka_unit_test(test_deep_nesting), cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
         cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_damage), cmocka_unit_test(test_many_kinds),
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
