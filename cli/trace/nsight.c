@@ -154,8 +154,12 @@ static bool read_all(nsight *n, char why[CLI_WHY]) {
             if (!read_table(n, tables[i].query, tables[i].read, tables[i].needed, why))
                 return false;
         } else if (tables[i].needed) {
-            snprintf(why, CLI_WHY, "a database without the table %s, so no export of Nsight Systems with kernels in it",
-                     tables[i].table);
+            const int code = sqlite3_errcode(n->db);
+            if (code == SQLITE_OK || code == SQLITE_DONE)
+                snprintf(why, CLI_WHY, "a database without the table %s, so no export of Nsight Systems with kernels in it",
+                         tables[i].table);
+            else
+                snprintf(why, CLI_WHY, "SQLite: %s", sqlite3_errstr(code));
             return false;
         }
     }

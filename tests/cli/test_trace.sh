@@ -134,6 +134,9 @@ test_nsight() {
     complains 'without the table CUPTI_ACTIVITY_KIND_KERNEL'
     head -c 5000 "$work/nsight.sqlite" >"$work/cut.sqlite"
     run 4 trace "$work/cut.sqlite"
+    printf 'SQLite format 3\0%4096s' '' >"$work/other.sqlite"
+    run 4 trace "$work/other.sqlite"
+    complains 'SQLite: file is not a database'
 }
 
 # Whatever the bytes, the answer is an exit code and a sentence.
