@@ -162,9 +162,9 @@ static void print_json(const regret_command *c) {
         const model_row *row = &c->s.rows[i];
         const loss l = loss_of(c, row);
         json_t *object = json_of_row(&row->bench);
-        json_extend(object, json_pack("{s:s, s:f, s:o, s:o, s:o, s:o}", "layer", row->layer.name, "runs", row->layer.runs,
-                                      "default_us", known(l.first_us), "best_us", known(l.best_us), "default_best",
-                                      known(l.first_best), "default_ours", known(l.first_ours)));
+        json_extend(object, json_pack("{s:o, s:f, s:o, s:o, s:o, s:o}", "layer", json_text(row->layer.name), "runs",
+                                      row->layer.runs, "default_us", known(l.first_us), "best_us", known(l.best_us),
+                                      "default_best", known(l.first_best), "default_ours", known(l.first_ours)));
         json_print(object);
     }
     json_print(json_pack("{s:o, s:s, s:s, s:I, s:o, s:o, s:o}", "totals", json_text(c->s.file), "vs", c->rival->name, "phase",

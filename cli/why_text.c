@@ -163,10 +163,11 @@ void why_json(const why_facts *f) {
     const rft_layer *layer = &f->row->layer;
     json_t *object = json_of_row(&f->row->bench);
     json_t *more = json_pack(
-        "{s:s, s:I, s:f, s:s, s:s, s:s, s:o, s:o, s:o}", "layer", layer->name, "count", (json_int_t)layer->count, "runs",
-        layer->runs, "stored", layer->scheme[0] ? layer->scheme : rft_type_name(layer->type), "parts", layer->parts, "w_order",
-        layer->order == RFT_MN_CONTIGUOUS ? "[in, out]" : "[out, in]", "compute_us", known(f->compute_us, f->has_bound),
-        "memory_us", known(f->memory_us, f->has_bound), "turn_m", f->turn_m ? json_integer(f->turn_m) : json_null());
+        "{s:o, s:I, s:f, s:s, s:o, s:s, s:o, s:o, s:o}", "layer", json_text(layer->name), "count", (json_int_t)layer->count,
+        "runs", layer->runs, "stored", layer->scheme[0] ? layer->scheme : rft_type_name(layer->type), "parts",
+        json_text(layer->parts), "w_order", layer->order == RFT_MN_CONTIGUOUS ? "[in, out]" : "[out, in]", "compute_us",
+        known(f->compute_us, f->has_bound), "memory_us", known(f->memory_us, f->has_bound), "turn_m",
+        f->turn_m ? json_integer(f->turn_m) : json_null());
     json_t *rest =
         json_pack("{s:f, s:o, s:i, s:o, s:I, s:o, s:o}", "apart_bytes", f->apart_bytes, "share", known(f->share, f->share > 0),
                   "place", f->rank, "linear_share", known(f->linear_share, f->linear_share > 0), "context",

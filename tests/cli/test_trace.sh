@@ -192,6 +192,16 @@ test_why() {
     run 0 why "$model" ffn_down --json --profile "$cpu"
     is_json
     says '"layer":"ffn_down".*"turn_m":[0-9]+.*"to_do":\['
+    python3 - "$work/odd.gguf" <<'END'
+import struct, sys
+text = lambda b: struct.pack("<Q", len(b)) + b
+head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + text(b"general.architecture") + struct.pack("<I", 8) + text(b"odd")
+head += text(b"odd\xff.weight") + struct.pack("<IQQIQ", 2, 64, 32, 0, 0)
+open(sys.argv[1], "wb").write(head + b"\0" * (-len(head) % 32 + 4 * 64 * 32))
+END
+    run 0 why "$work/odd.gguf" $'odd\xff.weight' --json --profile "$cpu" # a name that is no UTF-8 takes no key away
+    is_json
+    says '"layer":"odd\?\.weight","count":1,'
     run 2 why "$model" ffn_side
     complains "'ffn_side' is no layer of .*; it has attn_qkv attn_output ffn_up ffn_down lm_head"
     run 2 why "$model" ffn_up --phase sleep
