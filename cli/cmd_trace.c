@@ -2,6 +2,7 @@
  *
  * cmd_trace.c - rooftile trace: what a recorded run spent its time on, and how far its products are from this machine's bounds.
  */
+#include "machine_files.h"
 #include "trace_product.h"
 #include "trace_table.h"
 
@@ -35,12 +36,12 @@ static bool is_gpu(const rft_machine *machine) { return strncmp(machine->device,
 
 /* The one named, else this one's CPU or GPU, as the run was on either. */
 static int choose_machine(trace_command *c) {
-    rft_error err = {0};
     trace_report *r = &c->report;
     r->machine.struct_size = sizeof r->machine;
     if (c->machine) {
-        if (rft_machine_load(c->machine, &r->machine, &err) != RFT_OK)
-            return cli_failed(&err, "--machine");
+        int code = machine_load("--machine", c->machine, &r->machine);
+        if (code != CLI_OK)
+            return code;
         r->has_machine = is_gpu(&r->machine) == c->t.on_gpu;
         if (!r->has_machine)
             cli_message("--machine %s: the run was on a %s and this machine is none, so no bound is shown", c->machine,
@@ -49,9 +50,8 @@ static int choose_machine(trace_command *c) {
     }
     r->has_machine = find_own_machine(c->t.on_gpu ? "cuda" : "cpu", &r->machine);
     if (!r->has_machine)
-        cli_message(
-            "no profile of a %s here, so no bound is shown; --machine FILE names one, `rooftile roofline` measures this one",
-            c->t.on_gpu ? "GPU" : "CPU");
+        cli_message("no profile of a %s here, so no bound is shown; --machine names one, `rooftile roofline` measures this one",
+                    c->t.on_gpu ? "GPU" : "CPU");
     return CLI_OK;
 }
 
@@ -97,7 +97,7 @@ static int run_trace(trace_command *c) {
 enum { KEY_MACHINE = 256, KEY_TOP, KEY_X, KEY_THREADS, KEY_JSON };
 
 static const struct argp_option flags[] = {
-    {"machine", KEY_MACHINE, "FILE", 0, "Profile whose roofs the bounds are of; default: this machine's", 0},
+    {"machine", KEY_MACHINE, "NAME|FILE", 0, "Data sheet or profile that the bounds are of; default: this machine's profile", 0},
     {"threads", KEY_THREADS, "N", 0, "That the bounds are of; default: those of the run where it tells, else all", 0},
     {"x", KEY_X, "TYPE", 0, "Stands for the types of products that the file does not tell", 0},
     {"top", KEY_TOP, "N", 0, "Rows of each table (default 15; 0: all)", 0},
@@ -148,7 +148,7 @@ static const char doc[] =
     "bound.\v"
     "FILE is a JSON of torch.profiler (record_shapes=True tells sizes), an SQLite export of Nsight Systems, or the output of a "
     "program under ONEDNN_VERBOSE=1 or RFT_VERBOSE=exec; what it holds tells which.\n\n"
-    "Example: rooftile trace trace.json --machine h200.json";
+    "Example: rooftile trace trace.json --machine h200";
 
 int cmd_trace(int argc, char **argv) {
     static const struct argp argp = {flags, parse, "FILE", doc, NULL, NULL, NULL};

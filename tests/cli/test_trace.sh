@@ -83,6 +83,10 @@ test_torch() {
     is_json
     says '"group":"GEMM","name":"aten::linear".*"m":512,"n":14336,"k":4096.*"gap":1\.'
     run 4 trace "$data/trace_torch_gpu.json" --machine "$work/none.json"
+    run 0 trace "$data/trace_torch_gpu.json" --machine h200
+    says '^bounds of NVIDIA H200, 132 multiprocessors'
+    run 2 trace "$data/trace_torch_gpu.json" --machine frob
+    complains "--machine: no machine is named 'frob'"
     run 0 trace "$data/trace_torch_cpu.json"
     complains 'no profile of a CPU here'
     run 0 trace "$data/trace_torch_cpu.json" --top 1
