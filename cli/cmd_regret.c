@@ -28,9 +28,9 @@ typedef struct regret_command {
 
 /* "onednn=/path/libdnnl.so.3" becomes both peers at that path. */
 static int choose_rival(regret_command *c) {
-    const char *vs = c->s.run.peers;
+    const char *vs = c->s.m.run.peers;
     if (!vs)
-        vs = strncmp(c->s.run.device, "cpu", 3) == 0 ? "onednn" : "cublaslt";
+        vs = strncmp(c->s.m.run.device, "cpu", 3) == 0 ? "onednn" : "cublaslt";
     const size_t length = strcspn(vs, "=");
     for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
         if (strlen(rivals[i].name) == length && strncmp(rivals[i].name, vs, length) == 0)
@@ -44,7 +44,7 @@ static int choose_rival(regret_command *c) {
         cli_message("--vs: the path is longer than %zu bytes", sizeof c->peers / 2);
         return CLI_USAGE;
     }
-    c->s.run.peers = c->peers;
+    c->s.m.run.peers = c->peers;
     return CLI_OK;
 }
 
@@ -138,7 +138,7 @@ static void print_table(const regret_command *c) {
         format_3(to[10], l.first_ours);
         snprintf(to[11], CELL, "%.*s", CELL - 1, l.how);
     }
-    printf("%s%s%s %s · phase %s · default: %s; best: %s\n\n", text_bold(), c->s.info.name, text_plain(), c->rival->name,
+    printf("%s%s%s %s · phase %s · default: %s; best: %s\n\n", text_bold(), c->s.m.info.name, text_plain(), c->rival->name,
            c->s.phase_text, c->rival->first_is, c->rival->best_is);
     text_table(columns, N, cells, (size_t)c->s.n);
     free(cells);
@@ -167,25 +167,30 @@ static void print_json(const regret_command *c) {
                                       "default_best", known(l.first_best), "default_ours", known(l.first_ours)));
         json_print(object);
     }
-    json_print(json_pack("{s:o, s:s, s:s, s:I, s:o, s:o, s:o}", "totals", json_text(c->s.file), "vs", c->rival->name, "phase",
+    json_print(json_pack("{s:o, s:s, s:s, s:I, s:o, s:o, s:o}", "totals", json_text(c->s.m.file), "vs", c->rival->name, "phase",
                          c->s.phase_text, "layers", (json_int_t)t.n, "default_us", known(t.first), "best_us", known(t.best),
                          "ours_us", known(t.ours)));
 }
 
 static int run_regret(regret_command *c) {
+    const char *machine = c->s.m.run.machine;
+    if (machine) {
+        cli_message("--machine %s: every figure here is measured, and nothing runs on a machine that is not here", machine);
+        return CLI_USAGE;
+    }
     int code = choose_rival(c);
     if (code == CLI_OK)
         code = model_session_open(&c->s);
-    if (code == CLI_OK && c->s.job->peers.n < 2) {
+    if (code == CLI_OK && c->s.m.job->peers.n < 2) {
         cli_message("--vs %s: without the library there is nothing to compare with", c->rival->name);
         code = CLI_LIBRARY;
     }
     for (int64_t i = 0; i < c->s.n && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = c->s.rows[i].layer.runs > 0 ? model_session_measure(&c->s, i) : CLI_OK;
+        int one = c->s.rows[i].layer.runs > 0 ? model_row_measure(&c->s.m, &c->s.rows[i]) : CLI_OK;
         code = one != CLI_OK ? one : code;
     }
     if (code == CLI_OK || code == CLI_FAILED)
-        (c->s.run.json ? print_json : print_text)(c);
+        (c->s.m.run.json ? print_json : print_text)(c);
     return code;
 }
 
@@ -196,9 +201,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &c->s; return 0;
     case ARGP_KEY_ARG:
-        if (c->s.file)
+        if (c->s.m.file)
             argp_error(state, "'%s': one file at a time", arg);
-        c->s.file = arg;
+        c->s.m.file = arg;
         return 0;
     case ARGP_KEY_NO_ARGS: argp_error(state, "no model file"); return 0;
     default: return ARGP_ERR_UNKNOWN;

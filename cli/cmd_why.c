@@ -11,7 +11,6 @@
 typedef struct why_command {
     model_session s;
     const char *layer;
-    bool measure;
 } why_command;
 
 static int unknown_layer(const why_command *c) {
@@ -20,7 +19,7 @@ static int unknown_layer(const why_command *c) {
     for (int64_t i = 0; i < c->s.n && at < sizeof names; i++)
         if (i == 0 || strcmp(c->s.rows[i].layer.name, c->s.rows[i - 1].layer.name) != 0)
             at += (size_t)snprintf(names + at, sizeof names - at, " %s", c->s.rows[i].layer.name);
-    cli_message("'%s' is no layer of %s; it has%s", c->layer, c->s.file, names);
+    cli_message("'%s' is no layer of %s; it has%s", c->layer, c->s.m.file, names);
     return CLI_USAGE;
 }
 
@@ -32,14 +31,14 @@ static int show_layers(why_command *c) {
         why_facts facts;
         if (strcmp(c->s.rows[i].layer.name, c->layer) != 0)
             continue;
-        int one = c->measure ? model_session_measure(&c->s, i) : CLI_OK;
+        int one = c->s.m.measure ? model_row_measure(&c->s.m, &c->s.rows[i]) : CLI_OK;
         code = one != CLI_OK ? one : code;
         if (one != CLI_OK && one != CLI_FAILED)
             break;
-        if (shown++ && !c->s.run.json)
+        if (shown++ && !c->s.m.run.json)
             putchar('\n');
         why_collect(&c->s, &c->s.rows[i], &facts);
-        (c->s.run.json ? why_json : why_text)(&facts);
+        (c->s.m.run.json ? why_json : why_text)(&facts);
     }
     return shown || code != CLI_OK ? code : unknown_layer(c);
 }
@@ -50,17 +49,17 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     why_command *c = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &c->s; return 0;
-    case 'R': c->measure = true; return 0;
+    case 'R': c->s.m.measure = true; return 0;
     case ARGP_KEY_ARG:
         if (c->layer)
             argp_error(state, "'%s': one model and one layer at a time", arg);
-        *(c->s.file ? &c->layer : &c->s.file) = arg;
+        *(c->s.m.file ? &c->layer : &c->s.m.file) = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!c->s.file)
+        if (!c->s.m.file)
             argp_error(state, "no model file");
         else if (!c->layer)
-            argp_error(state, "no layer: rooftile model %s lists them", c->s.file);
+            argp_error(state, "no layer: rooftile model %s lists them", c->s.m.file);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

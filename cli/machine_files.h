@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * machine_files.h - profiles by name: the data sheets that come with the tool (bench/machines), and any profile by its path.
- * Called by roofline, explain, model, trace and jit.
+ * Called by roofline, explain, model_rows.c, trace and jit.
  */
 #ifndef MACHINE_FILES_H
 #define MACHINE_FILES_H

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_session.h - a model file opened for one phase, each of its layers planned on one device. Called by why and regret, which
- * measure some or all of them.
+ * model_session.h - a model file opened for one phase of inference, each of its layers planned on one device. Called by why and
+ * regret, which measure some or all of them.
  */
 #ifndef MODEL_SESSION_H
 #define MODEL_SESSION_H
 
-#include "bench_run.h"
-#include "model_layer.h"
-#include "model_table.h"
+#include "model_rows.h"
 
 typedef struct model_session {
-    run_options run; /* of all layers, but what the file says */
-    bool x_given;
-    const char *file, *phase_text;
-    int64_t context; /* tokens in the cache; -1: 1024 where the phase continues texts */
+    model_run m;
+    const char *phase_text;
     rft_phase phase;
-    rft_model *model;
-    rft_model_info info;
-    bench_job *job;
+    int64_t context; /* tokens in the cache */
     model_row *rows; /* all planned, in the order of execution */
     int64_t n;
     rft_part rest; /* of a step, all that its linear layers are not; zeroed where that is not known */
@@ -31,8 +25,6 @@ extern const struct argp model_session_argp;
 
 /* Opens the file and the device, and plans all layers. An exit code; close it in any case. */
 int model_session_open(model_session *s);
-/* Proves and times a layer on its own weights, of a config.json on random ones. An exit code. */
-int model_session_measure(model_session *s, int64_t index);
 void model_session_close(model_session *s);
 
 #endif

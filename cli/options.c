@@ -41,7 +41,7 @@ static const struct argp_option flags[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Only this kernel may serve; info --kernels lists them", 3},
     {"profile", KEY_PROFILE, "FILE", 0, "Machine profile; default: this machine's, from rooftile roofline", 3},
     {"machine", KEY_MACHINE, "NAME", 0, "Not this machine but one of a data sheet, such as h100 or epyc-9654, or of a profile's "
-     "FILE.json; explain, model and jit alone", 3},
+     "FILE.json; explain, model, why and jit alone", 3},
     {"seed", KEY_SEED, "N", 0, "Of the random data (default 1)", 3},
     {"json", KEY_JSON, NULL, 0, "One JSON object a line", 3},
     {NULL, 0, NULL, 0, "Measuring", 4},

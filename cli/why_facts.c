@@ -14,8 +14,8 @@
 static bool bound_at(const model_session *s, const run_options *o, const rft_layer *layer, int64_t m, rft_bound *b) {
     const rft_linear_desc desc = options_desc(o, layer->n, layer->k, m, m);
     *b = (rft_bound){.struct_size = sizeof *b};
-    return s->job->has_machine &&
-           rft_machine_bound(&s->job->machine, &desc, m, (uint32_t)s->job->context_threads, b, NULL) == RFT_OK;
+    return s->m.job->has_machine &&
+           rft_machine_bound(&s->m.job->machine, &desc, m, (uint32_t)s->m.job->context_threads, b, NULL) == RFT_OK;
 }
 
 static bool by_compute(const model_session *s, const model_row *row, int64_t m) {
@@ -127,8 +127,10 @@ static void advise_on_time(why_facts *f) {
                b->pct_roof);
 }
 
+/* A machine that is described can neither be measured nor run on. */
 static void add_advice(why_facts *f) {
     const model_row *row = f->row;
+    const bool described = f->s->m.run.machine != NULL;
     if (f->share > 0 && f->share < WORTH_A_LOOK)
         advise(f, "look at a larger one first: this one has %.1f %% of the linear layers' time", 100 * f->share);
     if (row->decoded)
@@ -138,9 +140,10 @@ static void add_advice(why_facts *f) {
         advise_on_bytes(f);
     else if (f->has_bound)
         advise_on_arithmetic(f);
-    else
+    else if (!described)
         advise(f, "`rooftile roofline` measures this machine, so that bounds are known");
-    advise_on_time(f);
+    if (!described)
+        advise_on_time(f);
 }
 
 void why_collect(const model_session *s, const model_row *row, why_facts *f) {

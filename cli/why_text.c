@@ -15,12 +15,15 @@ static void indent(void) { printf("%-10s", ""); }
 
 static void print_head(const why_facts *f) {
     const model_session *s = f->s;
-    printf("%s%s%s of %s%s(%s) · %s · ", text_bold(), f->row->layer.name, text_plain(), s->info.name, s->info.name[0] ? " " : "",
-           s->info.architecture, s->job->has_machine ? s->job->machine.name : "no profile");
-    if (strncmp(s->run.device, "cpu", 3) == 0)
-        printf("%d thread%s\n\n", s->job->context_threads, s->job->context_threads == 1 ? "" : "s");
+    printf("%s%s%s of %s%s(%s) · %s · ", text_bold(), f->row->layer.name, text_plain(), s->m.info.name,
+           s->m.info.name[0] ? " " : "", s->m.info.architecture, s->m.job->has_machine ? s->m.job->machine.name : "no profile");
+    const bool on_cpu = strncmp(s->m.run.device, "cpu", 3) == 0;
+    if (s->m.run.machine)
+        printf("%d %s (%s)\n\n", s->m.job->context_threads, on_cpu ? "threads" : "SMs", s->m.job->machine.source);
+    else if (on_cpu)
+        printf("%d thread%s\n\n", s->m.job->context_threads, s->m.job->context_threads == 1 ? "" : "s");
     else
-        printf("%s\n\n", s->run.device);
+        printf("%s\n\n", s->m.run.device);
 }
 
 static void print_phase(const why_facts *f) {
@@ -112,7 +115,7 @@ static void print_time(const why_facts *f) {
     const bench_row *b = &f->row->bench;
     putchar('\n');
     question("kernel");
-    printf("%s\n", b->kernel);
+    printf("%s\n", b->kernel[0] ? b->kernel : "-");
     if (b->us > 0) {
         question("measured");
         printf("%.4g us (spread %.1f %%), %.4g GFLOP/s, %.4g GB/s", b->us, 100 * b->spread, 1e3 * b->tflops, b->gbps);

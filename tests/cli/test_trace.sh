@@ -213,7 +213,22 @@ END
     run 2 why "$model" ffn_up --phase train:1x8
     complains 'lists the products of a step of training'
     run 2 why "$model" ffn_up --epi bias
+    complains '--epi: .* come from the model file'
     run 4 why "$work/none.json" ffn_up
+    run 0 why "$root/bench/models/whisper-large-v3.json" lm_head --json
+    says '"context":448,'
+    run 0 why "$model" ffn_up --machine h100 --x bf16
+    says '^ffn_up of .* · NVIDIA H100 80GB HBM3 · 132 SMs \(spec\)'
+    says '^kernel +gem[mv]_'
+    if grep -qE -- '--run|rooftile roofline' "$work/out"; then fail 'advice that cannot be followed there'; fi
+    run 0 why "$root/tests/fuzz/corpus/gguf/q4_0.gguf" ffn_up --machine h100 --json
+    is_json
+    says '"device":"cuda".*"w":"q4_0→bf16"'
+    run 0 why "$model" ffn_up --machine epyc-9654
+    says ' · 96 threads \(spec\)'
+    run 2 why "$model" ffn_up --machine h100 --run
+    complains '--machine h100 --run: nothing runs'
+    run 2 why "$model" ffn_up --machine frob
     run 0 why "$model" ffn_up
     says 'not known without a profile of the machine'
 }
@@ -223,6 +238,8 @@ test_regret() {
     complains 'without the library there is nothing to compare with'
     run 2 regret "$root/bench/models/gpt2.json" --vs onednn,openblas
     run 4 regret "$work/none.json"
+    run 2 regret "$root/bench/models/gpt2.json" --machine h100
+    complains '--machine h100: every figure here is measured, and nothing runs'
     if timeout 120 "$tool" regret "$root/bench/models/gpt2.json" --x f32 --vs onednn --threads 1 "${quick[@]}" \
         >"$work/out" 2>"$work/err"; then
         says '^attn_qkv +12 +1 +2304 +768 '
