@@ -293,18 +293,21 @@ static const double TAKES = 92.0;         /* bytes a clock into an SM */
 static const double SHARED_READS = 128.0; /* bytes a clock that wgmma reads of shared memory */
 static const double IN_STEP = 44.0;       /* clocks of a stage, where blocks that share an operand wait for each other */
 static const double TOGETHER = 1.95;      /* times L2's rate, where W passes it once: blocks side by side ask for the same */
+static const double NARROW = 2.8;         /* the same in a wave that memory does not pace */
+static const double PACED = 0.6;          /* of the time of products: memory that takes less does not pace them */
 static const double OVERLAP = 4.2;        /* norm in which products, L2 and memory add up */
 static const double EPILOGUE = 11.0;      /* outputs of a tile a clock, where they are deferred */
 static const double SUM_FIRST = 1.0e-6;   /* seconds: parts of k meet */
 static const double SUM_TILE = 2.1e-6;    /* to send the sums of 128 x 128 to another block */
 
 /* Clocks of a stage, of which TMA brings all from L2 or another block. Each wgmma of 64 x wn reads 64 + wn rows. Where
- * warpgroups take turns the ring runs ahead while they change places, and nobody waits for another block. */
-static double stage_clocks(const rft__problem *p, const rft__cuda_config *c) {
+ * warpgroups take turns the ring runs ahead while they change places, and nobody waits for another block, unless all have one
+ * tile (narrow; 1024 x 4096 at m = 512, 64x64 by turns on an H200: 12.3 us shared, 10.8 not). */
+static double stage_clocks(const rft__problem *p, const rft__cuda_config *c, bool narrow) {
     const rft__cuda_row *const r = c->row;
     const double bytes = (double)r->bk * element(r), wn = cut_of(p, c).wn, multiply = r->bm * r->bn * bytes / 4096.0;
     const double reads = r->bm * r->bn / (64.0 * wn) * (64.0 + wn) * bytes / SHARED_READS;
-    const double wait = c->option[SHARE] && !c->option[PING_PONG] ? IN_STEP : 0.0;
+    const double wait = c->option[SHARE] && (!c->option[PING_PONG] || narrow) ? IN_STEP : 0.0;
     return fmax(fmax(multiply, reads), (r->bm + r->bn) * bytes / TAKES) + wait;
 }
 
@@ -355,10 +358,11 @@ static double seconds(const rft__cuda_facts *f, const rft__problem *p, int64_t m
     const double k = (double)rft__round_up(rft__ceil_div(p->w.k, c->split), r->bk), blocks = (double)u.count * c->cluster;
     const double n = waves(f, c, u.count), hertz = BURST * flops / f->sms / 4096.0;
     const double epilogue = epilogue_clocks(p, c) / hertz, waiting = waiting_clocks(p, c) / hertz;
-    const double busy = busy_seconds(p, c, n, k / r->bk * stage_clocks(p, c) / hertz, epilogue + waiting);
+    const double memory = rft__cuda_traffic(p, m) / f->read_bps, stages = k / r->bk / hertz;
+    const bool narrow = n <= 1.0 && memory < PACED * stages * stage_clocks(p, c, false);
+    const double busy = busy_seconds(p, c, n, stages * stage_clocks(p, c, narrow), epilogue + waiting);
     const bool once = u.m <= raster_group(f, c, u) && (u.m == 1 || across_of(c) == 1);
-    const double l2 = blocks * k * bytes_a_k(c, u) / (f->l2_bps * (once ? TOGETHER : 1.0));
-    const double memory = rft__cuda_traffic(p, m) / f->read_bps;
+    const double l2 = blocks * k * bytes_a_k(c, u) / (f->l2_bps * (!once ? 1.0 : narrow ? NARROW : TOGETHER));
     const double together = pow(pow(busy, OVERLAP) + pow(l2, OVERLAP) + pow(memory, OVERLAP), 1.0 / OVERLAP);
     const double lists = (c->option[PING_PONG] ? HIDDEN : 1.0) * n * epilogue;
     const double products = blocks * r->bm * r->bn * k * element(r) / flops * (c->option[PING_PONG] ? TURNS_POWER : 1.0);
