@@ -2,8 +2,9 @@
 #
 # ctest labels: unit (static library, hidden internals), api (shared library, public headers), check (every
 # kernel row against the reference), cli, package (what is installed), python, fuzz; tests called test_thread* carry tsan as well;
-# nvrtc are those that only compile kernels, for minutes, whatever compiled the library. gpu (static library, public
-# headers) are the tests of the API on a GPU; they skip with a reason where there is none, and share one GPU one by one.
+# nvrtc are those that only compile kernels, for minutes, and emulated those that have cc compile kernels and run them, both
+# whatever compiled the library. gpu (static library, public headers) are the tests of the API on a GPU; they skip with a
+# reason where there is none, and share one GPU one by one.
 
 # rft_add_test(SOURCE LABEL LIBRARIES...): one cmocka program.
 function(rft_add_test source label)
@@ -19,6 +20,9 @@ function(rft_add_test source label)
     elseif(name MATCHES "^test_cuda_(compile|rows)$")
         list(APPEND labels nvrtc)
         set(limit 900) # hundreds of kernels
+    elseif(name MATCHES "^test_cuda_(debug|gemm_simt|gemm_sm80|gemm_sm90_text|gemv|stream)$")
+        list(APPEND labels emulated)
+        set(limit 600)
     endif()
     add_test(NAME ${label}.${name} COMMAND ${name})
     set_tests_properties(${label}.${name} PROPERTIES LABELS "${labels}" TIMEOUT ${limit})
