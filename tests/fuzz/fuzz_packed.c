@@ -71,8 +71,9 @@ static unsigned char *packed(const rft_weight_desc *d, size_t *bytes) {
     const rft_status status = rft_weight_bytes(context(), d, bytes, &err);
     require(status == RFT_OK || (err.status == status && err.message[0] != '\0'));
     const int64_t batch = d->batch > 0 ? d->batch : 1, row = (int)d->elem >= 256 ? d->k : (d->k + 1) / 2 * 2;
-    if (status != RFT_OK || *bytes > (4u << 20) || (double)row * (double)d->n * (double)batch > MOST || d->ld != 0 ||
-        d->batch_stride != 0 || d->order != RFT_K_CONTIGUOUS || (d->flags & RFT_WEIGHT_VIEW) != 0) {
+    const double widest = (double)(row > d->n ? row : d->n) * (double)batch; /* where n or k is 0 */
+    if (status != RFT_OK || *bytes > (4u << 20) || widest > MOST || (double)row * (double)d->n * (double)batch > MOST ||
+        d->ld != 0 || d->batch_stride != 0 || d->order != RFT_K_CONTIGUOUS || (d->flags & RFT_WEIGHT_VIEW) != 0) {
         return NULL;
     }
     const int64_t count = d->scale != 0 ? batch * along(d->n, d->group_n) * along(d->k, d->group_k) : 0;
