@@ -50,7 +50,7 @@ static rft_status read_ints(const rft__wire *w, const rft__field *f, attribute *
         return rft__wire_expect(w, f, RFT_WIRE_VARINT, "an attribute's number");
     }
     rft__wire packed = rft__wire_open(w, f->bytes);
-    while (packed.at < packed.size) {
+    while (rft__wire_more(&packed)) {
         uint64_t value;
         RFT_TRY(rft__wire_varint(&packed, &value));
         add_int(a, value);
@@ -60,13 +60,9 @@ static rft_status read_ints(const rft__wire *w, const rft__field *f, attribute *
 
 static rft_status read_attribute(rft__wire w, attribute *a) {
     rft__field f;
-    bool more;
     *a = (attribute){0};
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == ATTRIBUTE_NAME) {
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "an attribute's name"));
             a->name = f.bytes;
@@ -80,6 +76,7 @@ static rft_status read_attribute(rft__wire w, attribute *a) {
             RFT_TRY(read_ints(&w, &f, a));
         }
     }
+    return RFT_OK;
 }
 
 static rft_status add_attribute(const rft__wire *w, rft__span message, rft__onnx_node *n) {
@@ -124,13 +121,9 @@ static rft_status add_text(const rft__wire *w, const rft__field *f, rft__onnx_no
 rft_status rft__onnx_read_node(const rft__wire *file, rft__span message, rft__onnx_node *node) {
     rft__wire w = rft__wire_open(file, message);
     rft__field f;
-    bool more;
     *node = (rft__onnx_node){0};
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == NODE_ATTRIBUTE) {
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "a node's attribute"));
             RFT_TRY(add_attribute(&w, f.bytes, node));
@@ -138,6 +131,7 @@ rft_status rft__onnx_read_node(const rft__wire *file, rft__span message, rft__on
             RFT_TRY(add_text(&w, &f, node));
         }
     }
+    return RFT_OK;
 }
 
 /* ---- tensors ---- */
@@ -182,7 +176,7 @@ static rft_status read_dims(const rft__wire *w, const rft__field *f, tensor_read
         return add_dim(w, f->value, r);
     }
     rft__wire packed = rft__wire_open(w, f->bytes);
-    while (packed.at < packed.size) {
+    while (rft__wire_more(&packed)) {
         uint64_t dim;
         RFT_TRY(rft__wire_varint(&packed, &dim));
         RFT_TRY(add_dim(w, dim, r));
@@ -231,12 +225,8 @@ static rft_status read_number(const rft__wire *w, const char *key, rft__span tex
 static rft_status read_entry(rft__wire w, rft__onnx_tensor *t) {
     rft__span key = {0}, value = {0};
     rft__field f;
-    bool more;
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            break;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == ENTRY_KEY || f.number == ENTRY_VALUE) {
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "an entry's text"));
             *(f.number == ENTRY_KEY ? &key : &value) = f.bytes;
@@ -324,13 +314,9 @@ rft_status rft__onnx_read_tensor(const rft__wire *file, rft__span message, rft__
     rft__wire w = rft__wire_open(file, message);
     tensor_reader r = {.t = tensor};
     rft__field f;
-    bool more;
     *tensor = (rft__onnx_tensor){.elements = 1};
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            break;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         RFT_TRY(read_field(&w, &f, &r));
     }
     turn_dims(tensor);
@@ -363,7 +349,7 @@ static rft_status copy_field(const rft__wire *w, const rft__field *f, size_t uni
         return RFT_OK;
     }
     rft__wire packed = rft__wire_open(w, f->bytes);
-    while (packed.at < packed.size) {
+    while (rft__wire_more(&packed)) {
         uint64_t value;
         RFT_TRY(rft__wire_varint(&packed, &value));
         *dst = put_number(*dst, value, unit);
@@ -374,16 +360,13 @@ static rft_status copy_field(const rft__wire *w, const rft__field *f, size_t uni
 rft_status rft__onnx_copy_values(const rft__wire *file, rft__span message, const rft__onnx_tensor *t, unsigned char *dst) {
     rft__wire w = rft__wire_open(file, message);
     rft__field f;
-    bool more;
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == TENSOR_FLOATS || f.number == TENSOR_INTS || f.number == TENSOR_DOUBLES) {
             RFT_TRY(copy_field(&w, &f, (size_t)unit_of(t), &dst));
         }
     }
+    return RFT_OK;
 }
 
 /* ---- graphs ---- */
@@ -391,13 +374,9 @@ rft_status rft__onnx_copy_values(const rft__wire *file, rft__span message, const
 rft_status rft__onnx_graph(const rft__wire *file, rft__span *graph, rft__span *name) {
     rft__wire w = *file;
     rft__field f;
-    bool more;
     *graph = *name = (rft__span){0};
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            break;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == MODEL_GRAPH) {
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "the graph"));
             *graph = f.bytes;
@@ -407,15 +386,13 @@ rft_status rft__onnx_graph(const rft__wire *file, rft__span *graph, rft__span *n
         RFT_FAIL(w.err, RFT_E_ARG, "no field %d, the graph, in %zu bytes: this is no ONNX model", MODEL_GRAPH, w.size);
     }
     w = rft__wire_open(file, *graph);
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == GRAPH_NAME && f.kind == RFT_WIRE_BYTES) {
             *name = f.bytes;
         }
     }
+    return RFT_OK;
 }
 
 typedef struct walk {
@@ -428,33 +405,27 @@ static rft_status walk_graph(walk *k, rft__span graph, const rft__onnx_scope *sc
 
 static rft_status walk_attribute(walk *k, rft__wire w, const rft__onnx_scope *scope, int depth) {
     rft__field f;
-    bool more;
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == ATTRIBUTE_G || f.number == ATTRIBUTE_GRAPHS) {
             const rft__onnx_scope inner = {scope, ++k->graphs};
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "an attribute's graph"));
             RFT_TRY(walk_graph(k, f.bytes, &inner, depth + 1));
         }
     }
+    return RFT_OK;
 }
 
 static rft_status walk_inner(walk *k, rft__span message, const rft__onnx_scope *scope, int depth) {
     rft__wire w = rft__wire_open(k->file, message);
     rft__field f;
-    bool more;
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == NODE_ATTRIBUTE) {
             RFT_TRY(walk_attribute(k, rft__wire_open(&w, f.bytes), scope, depth));
         }
     }
+    return RFT_OK;
 }
 
 static rft_status walk_node(walk *k, rft__span message, const rft__onnx_scope *scope, int depth) {
@@ -473,18 +444,15 @@ static rft_status walk_fields(walk *k, rft__span graph, uint32_t number, const r
     const rft__onnx_visitor *v = k->visitor;
     rft__wire w = rft__wire_open(k->file, graph);
     rft__field f;
-    bool more;
-    for (;;) {
-        RFT_TRY(rft__wire_next(&w, &f, &more));
-        if (!more) {
-            return RFT_OK;
-        }
+    while (rft__wire_more(&w)) {
+        RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == number) {
             RFT_TRY(rft__wire_expect(&w, &f, RFT_WIRE_BYTES, "a node or an initializer"));
             RFT_TRY(number == GRAPH_NODE ? walk_node(k, f.bytes, scope, depth)
                                          : v->tensor(v->user, scope, k->file, f.bytes, (rft__span){0}));
         }
     }
+    return RFT_OK;
 }
 
 static rft_status walk_graph(walk *k, rft__span graph, const rft__onnx_scope *scope, int depth) {

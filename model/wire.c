@@ -61,13 +61,9 @@ static rft_status take_bytes(rft__wire *w, rft__span *out) {
     return RFT_OK;
 }
 
-rft_status rft__wire_next(rft__wire *w, rft__field *field, bool *more) {
+rft_status rft__wire_next(rft__wire *w, rft__field *field) {
     uint64_t tag;
     *field = (rft__field){0};
-    *more = w->at < w->size;
-    if (!*more) {
-        return RFT_OK;
-    }
     const size_t at = offset_of(w);
     RFT_TRY(rft__wire_varint(w, &tag));
     if (tag >> 3 == 0 || tag >> 3 > MAX_FIELD) {

@@ -40,8 +40,12 @@ typedef struct rft__field {
 
 /* The message inside of a field of kind bytes. */
 rft__wire rft__wire_open(const rft__wire *outer, rft__span bytes);
-/* The next field; *more is false behind the last one. */
-rft_status rft__wire_next(rft__wire *w, rft__field *field, bool *more);
+/* Whether a field, or a packed number, is left. */
+static inline bool rft__wire_more(const rft__wire *w) {
+    return w->at < w->size;
+}
+/* The next field, of which rft__wire_more has told. */
+rft_status rft__wire_next(rft__wire *w, rft__field *field);
 /* The next varint where nothing else stands, as in packed repeated numbers. */
 rft_status rft__wire_varint(rft__wire *w, uint64_t *out);
 /* A field that the format has in another kind is an error which names it. */

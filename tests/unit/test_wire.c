@@ -26,19 +26,18 @@ static void every_kind_is_read(void **state) {
                                           0xfa, 0xff, 0xff, 0xff, 0x0f, 0};
     rft__wire w = over(bytes, sizeof bytes);
     rft__field f;
-    bool more;
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
-    assert_true(more && f.number == 1 && f.kind == RFT_WIRE_VARINT && f.value == 300);
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
+    assert_true(rft__wire_more(&w));
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
+    assert_true(f.number == 1 && f.kind == RFT_WIRE_VARINT && f.value == 300);
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
     assert_true(f.number == 2 && f.kind == RFT_WIRE_FIXED64 && f.value == 0x8000000000000001u);
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
     assert_true(f.number == 3 && f.kind == RFT_WIRE_BYTES && rft__span_is(f.bytes, "ab") && !rft__span_is(f.bytes, "abc"));
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
     assert_true(f.number == 4 && f.kind == RFT_WIRE_FIXED32 && f.value == 0x04030201);
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
     assert_true(f.number == (1u << 29) - 1 && f.kind == RFT_WIRE_BYTES && f.bytes.size == 0);
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
-    assert_false(more);
+    assert_false(rft__wire_more(&w));
 }
 
 static void lies_are_refused(void **state) {
@@ -64,8 +63,7 @@ static void lies_are_refused(void **state) {
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         rft__wire w = over(lies[i].bytes, lies[i].size);
         rft__field f;
-        bool more;
-        if (rft__wire_next(&w, &f, &more) != RFT_E_ARG || !strstr(err.message, lies[i].says)) {
+            if (rft__wire_next(&w, &f) != RFT_E_ARG || !strstr(err.message, lies[i].says)) {
             fail_msg("%zu: '%s', not '%s'", i, err.message, lies[i].says);
         }
     }
@@ -76,10 +74,9 @@ static void messages_end_where_they_say(void **state) {
     static const unsigned char bytes[] = {0x12, 2, 0x08, 0x85, 0x01};
     rft__wire w = over(bytes, sizeof bytes);
     rft__field f;
-    bool more;
-    assert_int_equal(rft__wire_next(&w, &f, &more), RFT_OK);
+    assert_int_equal(rft__wire_next(&w, &f), RFT_OK);
     rft__wire inner = rft__wire_open(&w, f.bytes);
-    assert_int_equal(rft__wire_next(&inner, &f, &more), RFT_E_ARG); /* its number would end behind it */
+    assert_int_equal(rft__wire_next(&inner, &f), RFT_E_ARG); /* its number would end behind it */
     assert_non_null(strstr(err.message, "offset 3"));
     const rft__field number = {.number = 5, .kind = RFT_WIRE_VARINT};
     assert_int_equal(rft__wire_expect(&w, &number, RFT_WIRE_BYTES, "a name"), RFT_E_ARG);
