@@ -23,9 +23,9 @@ typedef struct scales {
     bool unfit; /* such scales overflow */
 } scales;
 
-/* Bytes in front of the codes at work that kernels in f32 fetch, to L2. Those in 8 bits: cpu_ahead.c. GB/s of q8_0, q4_0, q4_k in
- * 8 bits at m = 1, one Zen 4 core where bf16 streams 27.2: 1024 27.6 26.7 27.0, 2048 27.6 24.0 20.8, 4096 21.6 17.1 13.5; 1024 to
- * L1 20.3 22.4 20.4. */
+/* Bytes in front of the codes at work that kernels in f32 and the unpacking of strips fetch, to L2; products in 8 bits have
+ * cpu_ahead.c. GB/s of q8_0, q4_0, q4_k at m = 1, taken when those fetched so too, one Zen 4 core where bf16 streams 27.2: 1024
+ * 27.6 26.7 27.0, 2048 27.6 24.0 20.8, 4096 21.6 17.1 13.5; 1024 to L1 20.3 22.4 20.4. */
 enum { CODES_AHEAD = 1024 };
 
 /* ---- scales ---- */

@@ -118,7 +118,7 @@ static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     if (k->form == RFT__FORM_BYTES) {
         return (12.0 * rows + (plain ? 55.0 : 95.0)) / 32.0;
     }
-    const bool hides = k->codes8->tile[1][0] == NULL;
+    const bool hides = k->codes8->tile[1][0] == NULL; /* levels with tiles of one panel have none of two; ref has neither */
     return hides   ? (12.0 * rows + (plain ? 3.0 * tiles : 10.0 * tiles + 25.0)) / 32.0
            : plain ? (11.3 * rows + 12.0 * tiles + 25.0) / 32.0
                    : (14.0 * rows + 37.0 * tiles + 25.0) / 32.0;

@@ -38,14 +38,13 @@ static bool halves(const rft__problem *p) { return p->epi.glu_at >= 0 && p->w.gl
 
 /* ---- the epilogue ---- */
 
-static bool is_curve(rft_epi_kind kind) { return kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH; }
-
 /* Instructions of a list for one column of the product, roughly. */
 static int instructions_of(const rft__problem *p) {
     int instructions = 0;
     for (int i = 0; i < p->epi.n_op; i++) {
         const rft_epi_kind kind = p->epi.op[i].kind;
-        instructions += (is_curve(kind) ? 10 : rft__epi_is_glu(kind) ? 6 : 4) * (i < p->epi.glu_at ? 2 : 1);
+        const bool curve = kind == RFT_EPI_SILU || kind == RFT_EPI_GELU || kind == RFT_EPI_GELU_TANH;
+        instructions += (curve ? 10 : rft__epi_is_glu(kind) ? 6 : 4) * (i < p->epi.glu_at ? 2 : 1);
     }
     return instructions;
 }
@@ -79,6 +78,11 @@ static bool packed(const rft__problem *p, const rft__cuda_config *c) {
     const bool gated = p->epi.glu_at >= 0, matrix = reads(p, RFT__EPI_MATRIX) && residual_of(p, c) == NULL;
     return p->y != RFT_F32 && c->split == 1 && (!gated || halves(p)) && p->epi.n_out % 2 == 0 && !reads(p, RFT__EPI_BITS) &&
            !reads(p, RFT__EPI_SEED) && (!matrix || c->option[PING_PONG]);
+}
+
+/* The op whose matrix comes so, as the kernel's text and its maps both have it. */
+static const rft_epi_op *streamed(const rft__problem *p, const rft__cuda_config *c) {
+    return packed(p, c) ? residual_of(p, c) : NULL;
 }
 
 /* Whether rows of W are those of wgmma, and tokens its columns: a tall tile then reads less of shared memory. */
@@ -155,15 +159,9 @@ static int64_t raster_group(const rft__cuda_facts *f, const rft__cuda_config *c,
 
 static int chunks_of(const cut *t, int columns) { return t->wm / 64 * (int)rft__ceil_div(columns, RFT_CHUNK_COLUMNS); }
 
-/* Whether a list leaves registers for y to wait in: with an activation, a matrix or three ops ptxas has so many columns under way
- * at a time that it spills 8 to 2000 bytes. */
-static bool is_light(const rft__problem *p) {
-    bool curve = false;
-    for (int i = 0; i < p->epi.n_op; i++) {
-        curve = curve || is_curve(p->epi.op[i].kind);
-    }
-    return !curve && !reads(p, RFT__EPI_MATRIX) && instructions_of(p) <= 8;
-}
+/* Whether a list leaves registers for y to wait in: with an activation (which counts 10), a matrix or three ops ptxas has so many
+ * columns under way at a time that it spills 8 to 2000 bytes. */
+static bool is_light(const rft__problem *p) { return !reads(p, RFT__EPI_MATRIX) && instructions_of(p) <= 8; }
 
 /* Whether a list should not be there once a register: it is long, or products hide it, and registers are few. */
 static bool is_rolled(const rft__problem *p, const rft__cuda_config *c) {
@@ -393,9 +391,9 @@ static int ahead(const rft__problem *p, const rft__cuda_config *c) {
 
 static void text(const rft__problem *p, const rft__cuda_config *c, rft__text *t) {
     const cut of = cut_of(p, c);
-    const rft_epi_op *const residual = packed(p, c) ? residual_of(p, c) : NULL;
-    rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_TURNED %d\n#define RFT_LONG %d\n", packed(p, c),
-                  deferred(p, c), turned(p, c), is_rolled(p, c));
+    const rft_epi_op *const residual = streamed(p, c);
+    rft__text_add(t, "#define RFT_PACKED %d\n#define RFT_DEFERRED %d\n#define RFT_TURNED %d\n#define RFT_ROLLED %d\n",
+                  packed(p, c), deferred(p, c), turned(p, c), is_rolled(p, c));
     rft__text_add(t, "#define RFT_RESIDUAL %d\n#define RFT_RESIDUAL_OPERAND %u\n#define RFT_RESIDUAL_TYPE %d\n", residual != NULL,
                   residual != NULL ? residual->operand : 0, residual != NULL ? (int)residual->type : 0);
     rft__text_add(t, "#define RFT_AHEAD %d\n", ahead(p, c));
@@ -441,7 +439,7 @@ static void maps(const rft__problem *p, const rft__cuda_config *c, const rft__cu
         map[2] = rft__cuda_map_of(a->y, p->y, p->epi.n_out, a->m, p->batch, a->ldy, a->y_batch_stride,
                                   turned(p, c) ? RFT_CHUNK_COLUMNS : RFT_CHUNK_ROWS);
     }
-    const rft_epi_op *const residual = packed(p, c) ? residual_of(p, c) : NULL;
+    const rft_epi_op *const residual = streamed(p, c);
     const rft__cuda_operand *const o = residual != NULL ? &a->operand[residual->operand] : NULL;
     if (o != NULL && rft__fits_map((uintptr_t)o->ptr, o->ld, p->batch > 1 ? o->batch_stride : 0)) {
         map[5] = rft__cuda_map_of(o->ptr, residual->type, p->epi.n_out, a->m, p->batch, o->ld, o->batch_stride, c->row->bm);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_epi_cuda.c - the epilogue of CUDA kernels without a GPU: the macros of a list, and kernels/epilogue.cuh compiled as C,
- * which must give the bits of the CPU's tiles: random lists, types, strides, alignments, pairings, ragged spans of every length.
+ * which must give the bits of the CPU's tiles (activations are the CPU's here; the device's: test_fast_math.c): random lists,
+ * types, strides, alignments, pairings, ragged spans of every length.
  * Operands and y are allocated to the element, so that a sanitizer sees an access beyond them.
  */
 #include <setjmp.h>

@@ -257,7 +257,7 @@ RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__
 static int share_of(const rft__packing *packing, int rows) {
     const int steps = (int)rft__ceil_div(rft__packing_sum(packing), RFT__TILE_BYTES);
     const int shares = (rows > RFT__TILE_ROWS ? 2 : 1) * (steps > 1 ? steps - 1 : 1);
-    return (rows + shares - 1) / shares;
+    return (int)rft__ceil_div(rows, shares);
 }
 
 RFT_INLINE void multiply8(bool in_place, int rows, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,

@@ -32,7 +32,7 @@ RFT_FN void rft__pdl_launch(void) {
 
 /* ---- numbers ---- */
 
-/* Within 1 ulp; x and 1 / x are normal. */
+/* Within 1 ulp for a normal x; 0 where 1 / x is denormal or x is infinite. */
 RFT_FN float rft__reciprocal(float x) {
     float r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));

@@ -318,10 +318,16 @@ RFT_FN void rft__epi_apply(const rft__cuda_args *a, int batch, int m, int n, con
     (void)s, (void)paired, (void)i, (void)o, (void)u, (void)own, (void)other;
 }
 
-RFT_FN void rft__epi_span(const rft__cuda_args *a, int batch, int m, int n, float *v, const float *up, int count, int valid) {
+/* Both halves; matrix: as for rft__epi_fetch_beside. */
+RFT_FN void rft__epi_span_beside(const rft__cuda_args *a, int batch, int m, int n, const unsigned *matrix, float *v,
+                                 const float *up, int count, int valid) {
     rft__epi_operands o;
-    rft__epi_fetch(a, batch, m, n, count, valid, &o);
+    rft__epi_fetch_beside(a, batch, m, n, count, valid, matrix, &o);
     rft__epi_apply(a, batch, m, n, &o, v, up, count, valid);
+}
+
+RFT_FN void rft__epi_span(const rft__cuda_args *a, int batch, int m, int n, float *v, const float *up, int count, int valid) {
+    rft__epi_span_beside(a, batch, m, n, 0, v, up, count, valid);
 }
 
 /* Rounds to y's type and stores: vectors where y's address allows. */

@@ -3,7 +3,7 @@
  * gemm_sm90.cu - Y = epilogue(X W^T) on Hopper for m from about 65 on: persistent blocks, one warpgroup that loads, one or two
  * that multiply. Launched by gemm_sm90.c, whose text() adds to config.h: RFT_WM x RFT_WN, the tile of a warpgroup as wgmma has
  * it, with rows of X above, or those of W where RFT_TURNED; RFT_X_BOX and RFT_W_BOX, rows of a TMA box; RFT_PACKED, RFT_DEFERRED,
- * RFT_LONG, RFT_AHEAD, RFT_RESIDUAL and its operand, the way of the epilogue.
+ * RFT_ROLLED, RFT_AHEAD, RFT_RESIDUAL and its operand, the way of the epilogue.
  *
  *            W rows: bn            ring in shared memory, `stages` deep, 128-byte swizzle:
  *          +-----------+             X bm x bk and W bn x bk, by TMA; full[s]: the bytes have come,

@@ -343,10 +343,8 @@ RFT_FN void pack_slice(const rft__cuda_args *a, const spot *at, const residual *
     for (int i = 0; i < SLICE; i += 2) {
         dump_pair(a, at, r + i, v + i, up + i);
         if (RFT_EPI_COUNT > 0) {
-            const int row = pair_row(a, at, r + i), column = pair_column(a, at, r + i);
-            rft__epi_operands o;
-            rft__epi_fetch_beside(a, at->batch, row, column, 2, 2, RFT_RESIDUAL ? &matrix[i / 2] : 0, &o);
-            rft__epi_apply(a, at->batch, row, column, &o, v + i, up + i, 2, 2);
+            rft__epi_span_beside(a, at->batch, pair_row(a, at, r + i), pair_column(a, at, r + i),
+                                 RFT_RESIDUAL ? &matrix[i / 2] : 0, v + i, up + i, 2, 2);
         }
         word[i / 2] = rft__narrow_pair(RFT_Y_TYPE, v[i], v[i + 1]);
     }
@@ -520,7 +518,7 @@ RFT_FN void take_any_slice(float acc[M_BLOCKS][RFT_WN / 2], int s, float v[SLICE
     }
 }
 
-#if RFT_LONG
+#if RFT_ROLLED
 #define RFT_EACH _Pragma("unroll 1")
 #else
 #define RFT_EACH RFT_UNROLL
