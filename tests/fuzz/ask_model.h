@@ -6,11 +6,10 @@
 #ifndef RFT_TESTS_ASK_MODEL_H
 #define RFT_TESTS_ASK_MODEL_H
 
+#include "fuzz_input.h"
+
 #include "rooftile_analysis.h"
 #include "rooftile_model.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static inline void decode_rows(const rft_model *model, int64_t index) {
     rft_tensor t = rft_tensor_init();

@@ -3,26 +3,12 @@
  * fuzz_activations.c - any bytes as the arguments of rft_quantize, as the description of an MLP, and as the options of a context.
  * What is refused says why; what is accepted runs in memory of exactly the sizes that the arguments describe.
  */
-#include "fuzz_input.h"
-
-#include "rooftile_analysis.h"
+#include "fuzz_library.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum { MOST = 1 << 16 };
-
-static rft_ctx *context(void) {
-    static rft_ctx *ctx;
-    rft_ctx_options o = rft_ctx_options_init();
-    o.threads = 2;
-    require(ctx != NULL || rft_ctx_create("cpu", &o, &ctx, NULL) == RFT_OK);
-    return ctx;
-}
-
-static void judge(rft_status status, const rft_error *err) {
-    require(status == RFT_OK || (err->status == status && err->message[0] != '\0'));
-}
 
 /* Elements of rows that lie ld apart; -1: too many to run. */
 static int64_t span(int64_t rows, int64_t row, int64_t ld) {
@@ -102,9 +88,7 @@ static void describe_mlp(input *in) {
     rft_mlp *mlp = NULL;
     rft_error err = {0};
     draw_mlp(in, &d, ops);
-    const rft_status status = rft_mlp_create(context(), &d, &mlp, &err);
-    judge(status, &err);
-    if (status == RFT_OK) {
+    if (judge(rft_mlp_create(context(), &d, &mlp, &err), &err) == RFT_OK) {
         const int64_t m[] = {d.m_min, d.m_max, -1};
         for (int i = 0; i < 3; i++) {
             rft_plan_info info = rft_plan_info_init();
@@ -144,8 +128,7 @@ static void open_context(input *in) {
     if (take(in) % 8) {
         o.profile = NULL;
     }
-    const rft_status status = rft_ctx_create(take(in) % 4 ? names[take(in) % 4] : device, &o, &ctx, &err);
-    judge(status, &err);
+    const rft_status status = judge(rft_ctx_create(take(in) % 4 ? names[take(in) % 4] : device, &o, &ctx, &err), &err);
     require((status == RFT_OK) == (ctx != NULL));
     rft_ctx_free(ctx);
 }

@@ -4,8 +4,6 @@
  */
 #include "tests/fuzz/ask_model.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     open_and_ask(data, size);
     return 0;

@@ -4,14 +4,9 @@
  * descriptor and of its arguments are overwritten. What the library refuses must say why; what it accepts must explain itself,
  * and runs where its operands are small, each in memory of exactly the size that the arguments describe. Results are proven.
  */
-#include "fuzz_input.h"
-
-#include "rooftile_analysis.h"
+#include "fuzz_library.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     LARGEST = 1 << 18 /* elements of an operand that runs */,
@@ -255,8 +250,7 @@ static void run(const rft_plan *plan, layer *f) {
     f->workspace = (piece){aligned_alloc(ALIGN, (info.workspace + ALIGN - 1) / ALIGN * ALIGN + ALIGN), NULL};
     f->args.workspace = f->workspace.base;
     f->args.workspace_bytes = info.workspace;
-    const rft_status status = rft_linear_run(plan, &f->args, &err);
-    require(status == RFT_OK || (err.status == status && err.message[0] != '\0'));
+    const rft_status status = judge(rft_linear_run(plan, &f->args, &err), &err);
     rft_verify_result v = {.struct_size = sizeof v};
     if (status == RFT_OK && is_tame(f)) {
         require(rft_verify(plan, &f->args, f->w.p, 0.01, 1, &v, &err) == RFT_OK && v.worst <= 1.0);
@@ -269,14 +263,6 @@ static void run_layer(input *in, rft_ctx *ctx, const rft_plan *plan, layer *f) {
     if ((dynamic || make_weight(in, ctx, f)) && place(in, f)) {
         run(plan, f);
     }
-}
-
-static rft_ctx *context(void) {
-    static rft_ctx *ctx;
-    rft_ctx_options o = rft_ctx_options_init();
-    o.threads = 3;
-    require(ctx != NULL || rft_ctx_create("cpu", &o, &ctx, NULL) == RFT_OK);
-    return ctx;
 }
 
 static void free_layer(layer *f) {
@@ -297,9 +283,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     rft_error err = {0};
     draw_desc(&in, &f);
     spoil_desc(&in, &f);
-    const rft_status status = rft_plan_create(context(), &f.desc, &plan, &err);
-    require(status == RFT_OK ? plan != NULL : err.status == status && err.message[0] != '\0');
-    if (status == RFT_OK) {
+    if (judge(rft_plan_create(context(), &f.desc, &plan, &err), &err) == RFT_OK) {
+        require(plan != NULL);
         check_plan(plan, &f);
         run_layer(&in, context(), plan, &f);
     }

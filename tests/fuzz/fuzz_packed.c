@@ -3,25 +3,16 @@
  * fuzz_packed.c - any bytes as the description of a weight of any element type with its scales, and then as changes to the packed
  * storage, under a checksum that is right. What opens is unpacked and run; a bad description or storage is refused with a reason.
  */
-#include "fuzz_input.h"
+#include "fuzz_library.h"
 
 #include "api/weight_header.h"
 #include "base/hash.h"
-#include "rooftile_analysis.h"
 
 enum { MOST = 1 << 16 /* elements of a weight that is packed */, ROWS = 3, ALIGN = 64 };
 
 static const rft_type elements[] = {RFT_F32,  RFT_BF16, RFT_F16,  RFT_I8,  RFT_U8,  RFT_I4,     RFT_U4,
                                     RFT_E4M3, RFT_E5M2, RFT_E2M1, RFT_NF4, RFT_FP4, (rft_type)0 /* one of GGUF's */};
 static const rft_type scales[] = {RFT_F32, RFT_F16, RFT_BF16, RFT_E8M0, RFT_E4M3};
-
-static rft_ctx *context(void) {
-    static rft_ctx *ctx;
-    rft_ctx_options o = rft_ctx_options_init();
-    o.threads = 2;
-    require(ctx != NULL || rft_ctx_create("cpu", &o, &ctx, NULL) == RFT_OK);
-    return ctx;
-}
 
 static void draw(input *in, rft_weight_desc *d) {
     static const int64_t groups[] = {0, 8, 32, 64, 128, 256, 40};
@@ -68,8 +59,7 @@ static int32_t *made_index(const rft_weight_desc *d, int64_t batch) {
 /* NULL: refused, or too large to be packed here. */
 static unsigned char *packed(const rft_weight_desc *d, size_t *bytes) {
     rft_error err = {0};
-    const rft_status status = rft_weight_bytes(context(), d, bytes, &err);
-    require(status == RFT_OK || (err.status == status && err.message[0] != '\0'));
+    const rft_status status = judge(rft_weight_bytes(context(), d, bytes, &err), &err);
     const int64_t batch = d->batch > 0 ? d->batch : 1, row = (int)d->elem >= 256 ? d->k : (d->k + 1) / 2 * 2;
     const double widest = (double)(row > d->n ? row : d->n) * (double)batch; /* where n or k is 0 */
     if (status != RFT_OK || *bytes > (4u << 20) || widest > MOST || (double)row * (double)d->n * (double)batch > MOST ||
@@ -147,9 +137,7 @@ static void run(const rft_weight_desc *d, const rft_weight *weight) {
 static void open_spoilt(const rft_weight_desc *d, unsigned char *storage, size_t bytes) {
     rft_weight *weight = NULL;
     rft_error err = {0};
-    const rft_status status = rft_weight_open(context(), storage, bytes, &weight, &err);
-    require(status == RFT_OK || (err.status == status && err.message[0] != '\0'));
-    if (status != RFT_OK) {
+    if (judge(rft_weight_open(context(), storage, bytes, &weight, &err), &err) != RFT_OK) {
         return;
     }
     rft__weight_header h;

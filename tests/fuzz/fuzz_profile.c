@@ -2,20 +2,12 @@
  *
  * fuzz_profile.c - any bytes as a machine profile: no crash, and what loads obeys the rules and bounds a layer.
  */
+#include "fuzz_input.h"
+
 #include "roofline/bound.h"
 #include "roofline/machine.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition) {
-    if (!condition) {
-        abort();
-    }
-}
 
 static void check_bound(const rft_machine *machine) {
     rft_linear_desc desc = rft_linear_desc_init();

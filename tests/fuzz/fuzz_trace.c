@@ -2,19 +2,10 @@
  *
  * fuzz_trace.c - any bytes as a recorded run of any format: its rows are sound, and what they name is a product or refused.
  */
+#include "fuzz_input.h"
+
 #include "cli/trace/readers.h"
 #include "cli/trace_product.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool what) {
-    if (!what) {
-        abort();
-    }
-}
 
 static void check_row(const trace_row *row) {
     const run_options base = {.device = "cpu", .batch = 1, .x = RFT_F32};
