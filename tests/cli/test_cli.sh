@@ -4,38 +4,7 @@
 # The tool as its users meet it: exit codes, messages, tables and JSON. Called by ctest with the path of the tool.
 # Each case prints what was expected when it fails; the sizes are small, since speed is not the matter here.
 
-set -u
-tool=$1
-work=$(mktemp -d)
-root=$(cd "$(dirname "$0")/../.." && pwd)
-trap 'rm -rf "$work"' EXIT
-export RFT_CACHE_DIR=$work/cache
-unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE OPENBLAS_CORETYPE
-failures=0
-quick=(--time 0.01 --rounds 2)
-
-fail() {
-    echo "FAIL: $1" >&2
-    sed 's/^/    /' "$work/out" "$work/err" >&2
-    failures=$((failures + 1))
-}
-
-# run CODE ARGS...: output in $work/out, messages in $work/err.
-run() {
-    local want=$1 got
-    shift
-    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
-}
-
-says() { # in the output
-    if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi
-}
-
-complains() { # in the messages
-    if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi
-}
+. "$(dirname "$0")/common.sh"
 
 has_keys() { # every line of the output is an object with these keys
     local key

@@ -4,32 +4,7 @@
 # rooftile quantize, and rooftile model over checkpoints, as their users meet them: messages, exit codes, files, signals.
 # Called by ctest with the path of the tool.
 
-set -u
-tool=$1
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export RFT_CACHE_DIR=$work/cache
-unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE
-failures=0
-quick=(--time 0.01 --rounds 2)
-
-fail() {
-    echo "FAIL: $1" >&2
-    sed 's/^/    /' "$work/out" "$work/err" >&2
-    failures=$((failures + 1))
-}
-
-run() { # CODE ARGS...
-    local want=$1 got
-    shift
-    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
-}
-
-says() { if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi; }
-complains() { if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi; }
+. "$(dirname "$0")/common.sh"
 
 test_usage() {
     run 2 quantize

@@ -4,30 +4,9 @@
 # The page of `rooftile model --html`: well-formed, whole, without anything from outside, and hostile names stay text. Where there
 # is a Chromium it also runs the page: no script error, a click sorts. Called by ctest with the path of the tool.
 
-set -u
-tool=$1
-work=$(mktemp -d)
-root=$(cd "$(dirname "$0")/../.." && pwd)
-trap 'rm -rf "$work"' EXIT
-export RFT_CACHE_DIR=$work/cache
-unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE
-failures=0
+. "$(dirname "$0")/common.sh"
 page=$work/page.html
 hostile='<script>alert(1)</script>"'"'"'&'$'\xe2\x80\xae'
-
-fail() {
-    echo "FAIL: $1" >&2
-    if [ -s "$work/err" ]; then sed 's/^/    /' "$work/err" >&2; fi
-    failures=$((failures + 1))
-}
-
-run() { # CODE ARGS...
-    local want=$1 got
-    shift
-    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
-}
 
 has() { grep -qF -- "$1" "$page" || fail "the page should have: $1"; }
 lacks() { if grep -qF -- "$1" "$page"; then fail "the page should not have: $1"; fi; }

@@ -4,36 +4,11 @@
 # rooftile trace, replay, why and regret as their users meet them, over the recorded runs of tests/data and damaged ones.
 # Called by ctest with the path of the tool.
 
-set -u
-tool=$1
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 data=$root/tests/data
 cpu=$root/bench/results/zen4-2t/machine-cpu.json
 gpu=$root/bench/results/h200/machine-cuda.json
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export RFT_CACHE_DIR=$work/cache
-unset RFT_MAX_ISA RFT_STRICT RFT_VERBOSE OPENBLAS_CORETYPE
-failures=0
-quick=(--time 0.01 --rounds 2)
 
-fail() {
-    echo "FAIL: $1" >&2
-    sed 's/^/    /' "$work/out" "$work/err" >&2
-    failures=$((failures + 1))
-}
-
-run() { # CODE ARGS...
-    local want=$1 got
-    shift
-    timeout 120 "$tool" "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" != "$want" ]; then fail "exit code $got, not $want: rooftile $*"; fi
-}
-
-says() { if ! grep -qE -- "$1" "$work/out"; then fail "the output should match: $1"; fi; }
-complains() { if ! grep -qE -- "$1" "$work/err"; then fail "the messages should match: $1"; fi; }
 is_json() { if ! python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <"$work/out" 2>/dev/null; then fail "no JSON"; fi; }
 
 test_usage() {
