@@ -48,7 +48,7 @@ static bool apart(const rft__blas_product *p, int64_t stride, int64_t count) {
 /* All of a series as one product with a batch. */
 static bool as_batch(const series *s, rft__blas_product *out) {
     const operands x = as_strided(s->x, s->count), w = as_strided(s->w, s->count), y = as_strided(s->y, s->count);
-    const int64_t bytes = s->shape.type == RFT_F32 ? 4 : 2;
+    const int64_t bytes = rft__blas_bytes(s->shape.type);
     if (x.table || w.table || y.table || x.stride <= 0 || w.stride < 0 || x.stride % bytes != 0 || w.stride % bytes != 0 ||
         y.stride % 4 != 0 || !apart(&s->shape, y.stride / 4, s->count)) {
         return false;
@@ -81,7 +81,7 @@ static void push(queue *q, const rft__blas_product *p) {
 
 static void push_series(queue *q, const series *s) {
     rft__blas_product p = s->shape;
-    if (s->count > 1 && !rft__blas_worth_packing(&p) && as_batch(s, &p)) {
+    if (s->count > 1 && !rft__blas_packs(&p) && as_batch(s, &p)) {
         push(q, &p);
         return;
     }
@@ -177,7 +177,7 @@ void cblas_sbgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *transa, cons
 /* ---- strides ---- */
 
 static void run_strided(const rft__blas_gemm *g, int stridea, int strideb, int stridec, int count) {
-    const int64_t bytes = g->type == RFT_F32 ? 4 : 2;
+    const int64_t bytes = rft__blas_bytes(g->type);
     rft__blas_product shape;
     if (!rft__blas_product_of(g, &shape) || !rft__blas_at_least(g->routine, (rft__blas_argument){"batch_size", 18, count}, 0)) {
         return;

@@ -80,7 +80,7 @@ static void set_args(rft_linear_args *a, const rft__blas_product *p, const rft_o
     *a = rft_linear_args_init();
     a->m = p->m;
     a->x = p->x, a->ldx = p->ldx, a->x_batch_stride = p->x_stride;
-    if (!p->packs) {
+    if (!rft__blas_packs(p)) {
         a->w = p->w, a->ldw = p->ldw, a->w_batch_stride = p->w_stride;
     }
     a->y = p->y, a->ldy = p->ldy, a->y_batch_stride = p->y_stride;
@@ -104,7 +104,7 @@ static rft_status multiply(const rft__blas_product *products, uint32_t count, rf
         free_space += loan.workspace_bytes[i];
     }
     rft_weight *packed = NULL;
-    if (products->packs) {
+    if (rft__blas_packs(products)) {
         const rft_weight_desc w = rft__blas_weight(products);
         rft_weight_src source = rft_weight_src_init();
         source.q = products->w;
@@ -120,16 +120,17 @@ static rft_status multiply(const rft__blas_product *products, uint32_t count, rf
 }
 
 /* Measured on Zen 4; rows of W that are contiguous in n are the costlier ones to pack strip by strip. */
-bool rft__blas_worth_packing(const rft__blas_product *p) { return p->m >= (p->w_order == RFT_MN_CONTIGUOUS ? 128 : 256); }
+bool rft__blas_packs(const rft__blas_product *p) {
+    return p->batch == 1 && p->m >= (p->w_order == RFT_MN_CONTIGUOUS ? 128 : 256);
+}
 
 /* Slabs of columns, so that the packed W of the largest product is of a bounded size. */
 static rft_status multiply_packed(const rft__blas_product *whole, rft_error *err) {
-    const int64_t bytes = whole->type == RFT_F32 ? 4 : 2, step = whole->w_order == RFT_K_CONTIGUOUS ? whole->ldw : 1;
+    const int64_t bytes = rft__blas_bytes(whole->type), step = whole->w_order == RFT_K_CONTIGUOUS ? whole->ldw : 1;
     const int64_t most = SLAB_BYTES / (whole->k * bytes) / SLAB_COLUMNS * SLAB_COLUMNS;
     const int64_t width = most > 0 ? most : SLAB_COLUMNS;
     rft__blas_product slab = *whole;
     rft_status status = RFT_OK;
-    slab.packs = true;
     for (int64_t column = 0; column < whole->n && status == RFT_OK; column += width) {
         slab.n = width < whole->n - column ? width : whole->n - column;
         slab.w = (const char *)whole->w + column * step * bytes;
@@ -156,7 +157,7 @@ bool rft__blas_run(const char *routine, const rft__blas_product *products, uint3
             scale_y(p);
         } else if (is_tiny(p)) {
             multiply_here(p);
-        } else if (p->batch == 1 && rft__blas_worth_packing(p)) {
+        } else if (rft__blas_packs(p)) {
             multiply_packed(p, &err);
         } else {
             n++;

@@ -83,7 +83,7 @@ rft_weight_desc rft__blas_weight(const rft__blas_product *p) {
     w.order = p->w_order;
     w.n = p->n;
     w.k = p->k;
-    w.ld = p->packs ? p->ldw : 0; /* a plan of an unpacked W takes it at each run */
+    w.ld = rft__blas_packs(p) ? p->ldw : 0; /* a plan of an unpacked W takes it at each run */
     w.batch = shares_w(p) ? 1 : p->batch;
     return w;
 }
@@ -92,6 +92,7 @@ static size_t padded(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 
 static rft_status make_plan(const rft__blas_product *p, rft__blas_plan *out, rft_error *err) {
     const rft_epi_op add_y = {.kind = RFT_EPI_ADD, .type = RFT_F32, .beta = p->beta};
+    const bool packs = rft__blas_packs(p);
     rft_linear_desc d = rft_linear_desc_init();
     d.x = p->type;
     d.y = RFT_F32;
@@ -100,13 +101,13 @@ static rft_status make_plan(const rft__blas_product *p, rft__blas_plan *out, rft
     d.batch = p->batch;
     d.m_min = d.m_max = p->m;
     d.alpha = p->alpha;
-    d.flags = p->packs ? RFT_ALPHA : RFT_ALPHA | RFT_W_DYNAMIC;
+    d.flags = packs ? RFT_ALPHA : RFT_ALPHA | RFT_W_DYNAMIC;
     d.epi = &add_y;
     d.n_epi = p->beta != 0.0f;
     size_t weight = 0;
     rft_plan *plan = NULL;
     rft_plan_info info = rft_plan_info_init();
-    rft_status status = p->packs ? rft_weight_bytes(door.ctx, &d.w, &weight, err) : RFT_OK;
+    rft_status status = packs ? rft_weight_bytes(door.ctx, &d.w, &weight, err) : RFT_OK;
     if (status == RFT_OK) {
         status = rft_plan_create(door.ctx, &d, &plan, err);
     }

@@ -21,11 +21,13 @@ typedef struct rft__blas_product {
     float alpha, beta;
     const void *x, *w;
     float *y;
-    bool packs; /* W is packed once before the run; a single product alone */
 } rft__blas_product;
 
-/* Whether packing W first, for all rows at once, is faster than strips of it for each block of rows. */
-bool rft__blas_worth_packing(const rft__blas_product *p);
+/* Bytes of an element of X and W. */
+static inline int64_t rft__blas_bytes(rft_type type) { return type == RFT_F32 ? 4 : 2; }
+
+/* Whether W is packed first, for all rows at once, which many rows repay; a single product runs so, alone. */
+bool rft__blas_packs(const rft__blas_product *p);
 
 /* Runs `count` products, at most RFT_MAX_LIST, none of which writes what another reads or writes; false: something failed, and
  * cblas_xerbla knows. */
