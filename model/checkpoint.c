@@ -11,7 +11,6 @@
 #include "cursor.h"
 #include "json_read.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,24 +35,11 @@ bool rft__checkpoint_is(const char *path, const rft__mapping *file) {
     return file->bytes ? ends_with(path, INDEX_END) || rft__safetensors_begins(file->bytes, file->size) : is_folder(path);
 }
 
-/* "folder/name". */
-static rft_status join(const char *folder, const char *name, char out[PATH_MAX], rft_error *err) {
-    const int length = snprintf(out, PATH_MAX, "%s/%s", folder, name);
-    if (length < 0 || length >= PATH_MAX) {
-        return rft__error_set(err, RFT_E_IO, ENAMETOOLONG, "the path of '%.60s' is longer than %d bytes", name, PATH_MAX - 1);
-    }
-    return RFT_OK;
-}
-
 /* ---- names of files ---- */
 
 static rft_status check_file_name(const char *name, rft_error *err) {
     const size_t length = strlen(name);
-    bool plain = length > 0 && length < RFT_SHARD_NAME && name[0] != '.' && !strchr(name, '/');
-    for (size_t i = 0; i < length; i++) {
-        plain = plain && !rft__is_control(name[i]);
-    }
-    if (!plain) {
+    if (length == 0 || length >= RFT_SHARD_NAME || name[0] == '.' || strchr(name, '/') || !rft__is_printable(name, length)) {
         char text[80];
         rft__copy_printable(text, sizeof text, name, length);
         RFT_FAIL(err, RFT_E_ARG, INDEX_NAME ": '%s' is no plain file name of 1 to %d bytes", text, RFT_SHARD_NAME - 1);
@@ -208,7 +194,7 @@ rft_status rft__checkpoint_check_index(const void *text, size_t size, const rft_
 static rft_status map_files(const rft__allocator *a, const char *folder, rft__checkpoint *c, rft_error *err) {
     char path[PATH_MAX];
     for (size_t i = 0; i < c->count; i++) {
-        RFT_TRY(join(folder, name_at(c, i), path, err));
+        RFT_TRY(rft__path_join(folder, name_at(c, i), path, err));
         RFT_TRY(rft__map_file(path, &c->files[i], err));
         c->shards[i] = (rft__shard){name_at(c, i), c->files[i].bytes, c->files[i].size};
     }
@@ -222,7 +208,7 @@ static bool exists(const char *path) {
 
 static rft_status map_config(const char *folder, rft__checkpoint *c, rft_error *err) {
     char path[PATH_MAX];
-    RFT_TRY(join(folder, "config.json", path, err));
+    RFT_TRY(rft__path_join(folder, "config.json", path, err));
     const rft_status status = rft__map_file(path, &c->config, err);
     if (status == RFT_E_IO && err) {
         char reason[160];
@@ -234,7 +220,7 @@ static rft_status map_config(const char *folder, rft__checkpoint *c, rft_error *
 
 static rft_status map_quantize_config(const char *folder, rft__checkpoint *c, rft_error *err) {
     char path[PATH_MAX];
-    RFT_TRY(join(folder, "quantize_config.json", path, err));
+    RFT_TRY(rft__path_join(folder, "quantize_config.json", path, err));
     return exists(path) ? rft__map_file(path, &c->quantize, err) : RFT_OK;
 }
 
@@ -244,7 +230,7 @@ static rft_status open_in(const rft__allocator *a, const char *folder, const cha
     const bool given = name && ends_with(name, INDEX_END);
     RFT_TRY(map_config(folder, c, err));
     RFT_TRY(map_quantize_config(folder, c, err));
-    RFT_TRY(join(folder, given ? name : INDEX_NAME, index, err));
+    RFT_TRY(rft__path_join(folder, given ? name : INDEX_NAME, index, err));
     if (given || (!name && exists(index))) {
         RFT_TRY(rft__map_file(index, &c->index, err));
         RFT_TRY(names_from_index(a, c, err));

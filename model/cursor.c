@@ -14,12 +14,21 @@ uint64_t rft__little_endian(const unsigned char *p, uint32_t bytes) {
     return value;
 }
 
-bool rft__is_control(char ch) { return (unsigned char)ch < 0x20 || ch == 0x7f; }
+static bool is_control(char ch) { return (unsigned char)ch < 0x20 || ch == 0x7f; }
+
+bool rft__is_printable(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (is_control(text[i])) {
+            return false;
+        }
+    }
+    return true;
+}
 
 void rft__copy_printable(char *out, size_t cap, const char *text, size_t length) {
     const size_t n = length < cap - 1 ? length : cap - 1;
     for (size_t i = 0; i < n; i++) {
-        out[i] = rft__is_control(text[i]) ? '?' : text[i];
+        out[i] = is_control(text[i]) ? '?' : text[i];
     }
     out[n] = 0;
 }

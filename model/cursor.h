@@ -2,8 +2,8 @@
  *
  * cursor.h - reads little-endian values and text from bytes of a file that is not trusted.
  *
- * Called by gguf.c and the hparams readers. Invariant: at <= size; a read that would pass the end moves nothing and is an error
- * with the numbers.
+ * The cursor is gguf.c's; what needs none serves all readers of files. Invariant: at <= size; a read that would pass the end
+ * moves nothing and is an error with the numbers.
  */
 #ifndef RFT_MODEL_CURSOR_H
 #define RFT_MODEL_CURSOR_H
@@ -25,7 +25,8 @@ rft_status rft__cursor_u64(rft__cursor *c, const char *what, uint64_t *out);
 /* A u64 length and that many bytes, not terminated. */
 rft_status rft__cursor_string(rft__cursor *c, const char *what, const char **text, size_t *length);
 
-bool rft__is_control(char ch);
+/* No control characters: names go into messages and onto terminals. */
+bool rft__is_printable(const char *text, size_t length);
 /* Copies text, cut to cap - 1 bytes, control characters as '?', and terminates it. */
 void rft__copy_printable(char *out, size_t cap, const char *text, size_t length);
 

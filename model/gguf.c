@@ -35,16 +35,6 @@ enum {
 /* Bytes of a value; 0: its own length comes first. */
 static const uint32_t value_bytes[N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/* Names go into messages and onto terminals. */
-static bool printable(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        if (rft__is_control(text[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* ---- keys ---- */
 
 static rft_status check_value_type(rft__cursor *c, uint32_t type) {
@@ -103,7 +93,7 @@ static rft_status read_key(rft__cursor *c, rft__gguf_key *key) {
     const size_t begin = c->at;
     *key = (rft__gguf_key){0};
     RFT_TRY(rft__cursor_string(c, "a key", &key->name, &key->length));
-    if (!printable(key->name, key->length)) {
+    if (!rft__is_printable(key->name, key->length)) {
         RFT_FAIL(c->err, RFT_E_ARG, "the key of %zu bytes before offset %zu holds control characters", key->length, c->at);
     }
     RFT_TRY(rft__cursor_u32(c, "a value type", &key->type));
@@ -148,7 +138,7 @@ static rft_status read_tensor_name(rft__cursor *c, char copy[RFT_GGUF_MAX_NAME],
     const char *name;
     size_t length;
     RFT_TRY(rft__cursor_string(c, "a tensor name", &name, &length));
-    if (length == 0 || length >= RFT_GGUF_MAX_NAME || !printable(name, length)) {
+    if (length == 0 || length >= RFT_GGUF_MAX_NAME || !rft__is_printable(name, length)) {
         RFT_FAIL(c->err, RFT_E_ARG,
                  "the tensor name of %zu bytes before offset %zu is empty, longer than %d or holds control characters", length,
                  c->at, RFT_GGUF_MAX_NAME - 1);

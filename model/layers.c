@@ -221,10 +221,9 @@ static rft_status add_from_tensor(const source *s, const rft__hparams *model, co
 
 /* Files of one architecture may hold a product in one form or another. */
 static bool has_form(const source *s, const rft__hparams *h, const rft__product *p, int64_t block) {
-    char name[NAME];
+    const rft__product other = {.gguf = p->unless, .where = RFT_IN_BLOCKS};
     if (p->unless && s->naming.gguf) {
-        snprintf(name, sizeof name, "blk.%" PRId64 ".%s.weight", block, p->unless);
-        return rft__tensors_find(s->tensors, name) < 0;
+        return rft__layer_find(s->tensors, &s->naming, h, &other, block, 0, false) < 0;
     }
     return !p->optional || rft__layer_find(s->tensors, &s->naming, h, p, block, 0, false) >= 0;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -60,6 +61,14 @@ rft_status rft__path_split(const char *path, char *folder, const char **name, rf
         memcpy(folder, "/", 2);
     }
     *name = slash ? slash + 1 : path;
+    return RFT_OK;
+}
+
+rft_status rft__path_join(const char *folder, const char *name, char *out, rft_error *err) {
+    const int length = snprintf(out, PATH_MAX, "%s/%s", folder, name);
+    if (length < 0 || length >= PATH_MAX) {
+        return rft__error_set(err, RFT_E_IO, ENAMETOOLONG, "the path of '%.99s' is longer than %d bytes", name, PATH_MAX - 1);
+    }
     return RFT_OK;
 }
 

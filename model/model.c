@@ -337,8 +337,13 @@ rft_status rft_model_get_cost(const rft_model *m, const rft_phase *phase, rft_mo
 
 /* ---- weights as they are stored ---- */
 
+/* Rows of whole blocks that have a decoder. */
+static bool is_decodable(const rft__tensor *t) {
+    return t->format->decode_blocks && t->dims[0] % t->format->block_elements == 0;
+}
+
 static rft_status describe_plain(const rft__tensor *t, rft_weight_desc *desc, rft_error *err) {
-    if (t->n_dims < 2 || !t->format->decode_blocks || t->dims[0] % t->format->block_elements != 0) {
+    if (t->n_dims < 2 || !is_decodable(t)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s of %" PRIu32 " dimensions: no weight that can be packed", t->name,
                  t->format->name, t->n_dims);
     }
@@ -444,7 +449,7 @@ static rft_status check_decode(const rft__tensor *t, int64_t row0, int64_t rows,
     if (ld < t->dims[0] || rft__mul_overflows(rows, ld, &extent) || rft__mul_overflows(extent, 4, &extent)) {
         RFT_FAIL(err, RFT_E_ARG, "ld = %" PRId64 " is less than a row of %" PRId64 " or too large", ld, t->dims[0]);
     }
-    if (!t->import && (!t->format->decode_blocks || t->dims[0] % t->format->block_elements != 0)) {
+    if (!t->import && !is_decodable(t)) {
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "tensor '%.99s' is %s%s: it has no decoder", t->name, t->format->name,
                  t->format->decode_blocks ? " whose rows do not begin at bytes" : ", which is known by name and size only");
     }

@@ -10,11 +10,9 @@
 #include "base/error.h"
 #include "cursor.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { COPY_ALIGNMENT = 64 };
@@ -32,10 +30,7 @@ static bool copies(const rft__onnx_tensor *t) { return !t->raw.bytes && !t->exte
 /* ---- names ---- */
 
 static rft_status full_name(const rft__onnx_scope *scope, rft__span name, char out[RFT_ONNX_MAX_NAME], rft_error *err) {
-    bool plain = name.size > 0;
-    for (size_t i = 0; i < name.size; i++) {
-        plain = plain && !rft__is_control((char)name.bytes[i]);
-    }
+    const bool plain = name.size > 0 && rft__is_printable((const char *)name.bytes, name.size);
     char place[16] = "";
     if (scope->id > 0) {
         snprintf(place, sizeof place, "#%" PRId32 "/", scope->id);
@@ -66,13 +61,12 @@ int64_t rft__onnx_find(const rft__onnx *o, const rft__onnx_scope *scope, rft__sp
 
 /* Relative, and nowhere up: no file outside of the folder is opened. */
 static bool is_inside(rft__span location) {
-    bool good = location.size > 0 && location.size < sizeof((rft__onnx_file *)0)->name && location.bytes[0] != '/';
+    bool good = location.size > 0 && location.size < sizeof((rft__onnx_file *)0)->name && location.bytes[0] != '/' &&
+                rft__is_printable((const char *)location.bytes, location.size);
     for (size_t i = 0, from = 0; i <= location.size && good; i++) {
         if (i == location.size || location.bytes[i] == '/') {
             good = !(i - from == 2 && location.bytes[from] == '.' && location.bytes[from + 1] == '.');
             from = i + 1;
-        } else {
-            good = !rft__is_control((char)location.bytes[i]);
         }
     }
     return good;
@@ -80,11 +74,7 @@ static bool is_inside(rft__span location) {
 
 static rft_status map_beside(const rft__onnx *o, rft__onnx_file *file, rft_error *err) {
     char path[PATH_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s", o->folder, file->name);
-    if (length < 0 || length >= PATH_MAX) {
-        return rft__error_set(err, RFT_E_IO, ENAMETOOLONG, "the path of '%.99s' is longer than %d bytes", file->name,
-                              PATH_MAX - 1);
-    }
+    RFT_TRY(rft__path_join(o->folder, file->name, path, err));
     return rft__map_file(path, &file->map, err);
 }
 

@@ -204,12 +204,11 @@ static bool can_be_weight(const rft__tensor *t) {
 
 /* Made of parts, and of what a terminal shows. */
 static bool is_telling(rft__span name) {
-    bool parts = false, shown = true;
+    bool parts = false;
     for (size_t i = 0; i < name.size; i++) {
         parts = parts || name.bytes[i] == '.' || name.bytes[i] == '/';
-        shown = shown && !rft__is_control((char)name.bytes[i]);
     }
-    return parts && shown;
+    return parts && rft__is_printable((const char *)name.bytes, name.size);
 }
 
 /* The weight's name, unless the writer made it up ("onnx::MatMul_1234") and not the node's. */

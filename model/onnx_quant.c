@@ -8,6 +8,7 @@
 #include "onnx_quant.h"
 
 #include "base/error.h"
+#include "base/type.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,9 +52,7 @@ static int block_zero(const rft__import *im, int64_t row, int64_t group) {
 
 static int64_t elements(const rft__tensor *t) { return t->rows * t->dims[0]; }
 
-static bool is_float(const rft__tensor *t) {
-    return t->format->type == RFT_F32 || t->format->type == RFT_F16 || t->format->type == RFT_BF16;
-}
+static bool is_float(const rft__tensor *t) { return rft__type_is_float(t->format->type); }
 
 /* Its parts are copies, as the tensor of the codes becomes the whole weight. NULL: one of them already did. */
 static rft__onnx_weight *begin(rft__onnx *o, const rft__onnx_value *v) {

@@ -109,10 +109,8 @@ static rft_status measure_header(const rft__shard *s, json_t *root, size_t *coun
         if (strcmp(name, METADATA) == 0) {
             continue;
         }
-        for (size_t i = 0; i < length; i++) {
-            if (rft__is_control(name[i])) {
-                return refuse(&r, "has a control character in its name");
-            }
+        if (!rft__is_printable(name, length)) {
+            return refuse(&r, "has a control character in its name");
         }
         if (length == 0 || length >= RFT_SAFETENSORS_MAX_NAME) {
             return refuse(&r, "has a name of %zu bytes, not 1 to %d", length, RFT_SAFETENSORS_MAX_NAME - 1);
