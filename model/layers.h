@@ -26,7 +26,7 @@ typedef struct rft__layer {
     bool bias;
     bool unknown; /* a matrix whose role nobody knows */
     rft_order x_order;
-    int64_t place; /* of the first such matrix among others, where the file fixes the order of rows */
+    int64_t place; /* among the rows of a file, for rft__layers_merge */
 } rft__layer;
 
 typedef struct rft__layers {

@@ -66,6 +66,9 @@ static int compare_rows(const void *a, const void *b) {
 void rft__layers_merge(rft__layers *layers) {
     rft__layer *rows = layers->rows;
     int64_t kept = 0;
+    for (int64_t i = 0; i < layers->count; i++) {
+        rows[i].place = i;
+    }
     qsort(rows, (size_t)layers->count, sizeof *rows, compare_rows);
     for (int64_t i = 0; i < layers->count; i++) {
         if (kept > 0 && compare_kinds(&rows[kept - 1], &rows[i]) == 0) {
@@ -89,8 +92,7 @@ static rft__layer layer_of(const rft__tensors *tensors, const rft__tensor *t, co
     return (rft__layer){.product = &unknown, .name = name, .type = t->format->type, .order = RFT_K_CONTIGUOUS,
                         .count = t->dims[2],
                         .n = t->dims[1], .k = t->dims[0], .bytes = t->bytes / t->dims[2], .tensor = t - tensors->list,
-                        .bias_tensor = -1, .scheme = t->import ? t->import->text : "", .place = t - tensors->list,
-                        .unknown = true};
+                        .bias_tensor = -1, .scheme = t->import ? t->import->text : "", .unknown = true};
 }
 
 static rft_status list_matrices(const rft__tensors *tensors, rft__layers *out, rft_error *err) {

@@ -18,7 +18,7 @@ rft_status rft__layers_from_matrices(const rft__allocator *a, const rft__tensors
 bool rft__matrix_can_be_weight(const rft__tensor *t);
 /* Copies a name with `*` for each part between separators that is a number, never longer; returns what is behind its end. */
 char *rft__write_pattern(const char *name, size_t length, const char *separators, char *out);
-/* Makes one row of those that differ in place and tensor alone; counts add up. */
+/* Makes one row of those that differ in tensors alone, where the first of them stands; counts add up. */
 void rft__layers_merge(rft__layers *layers);
 
 #endif

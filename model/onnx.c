@@ -130,7 +130,6 @@ static rft_status place_external(rft__onnx *o, const rft__onnx_tensor *from, rft
                  t->name, from->bytes, from->offset, map.size, (int)from->location.size, (const char *)from->location.bytes);
     }
     t->data = (const unsigned char *)map.bytes + from->offset;
-    t->offset = from->offset;
     return RFT_OK;
 }
 
@@ -138,7 +137,6 @@ static rft_status place_external(rft__onnx *o, const rft__onnx_tensor *from, rft
 
 typedef struct filling {
     rft__onnx *onnx;
-    rft_error *err;
     size_t count, name_bytes, externals, copied; /* counted first; then how many are filled and copied */
 } filling;
 
@@ -155,7 +153,7 @@ static rft_status count_tensor(void *user, const rft__onnx_scope *scope, const r
     char text[RFT_ONNX_MAX_NAME];
     RFT_TRY(rft__onnx_read_tensor(file, message, &t));
     if (keeps(&t)) {
-        RFT_TRY(full_name(scope, name.bytes ? name : t.name, text, f->err));
+        RFT_TRY(full_name(scope, name.bytes ? name : t.name, text, file->err));
         f->count++;
         f->name_bytes += strlen(text) + 1;
         f->externals += t.external;
@@ -167,7 +165,7 @@ static rft_status count_tensor(void *user, const rft__onnx_scope *scope, const r
 static rft_status place_tensor(filling *f, const rft__wire *file, rft__span message, const rft__onnx_tensor *from,
                                rft__tensor *t) {
     if (from->external) {
-        return place_external(f->onnx, from, t, f->err);
+        return place_external(f->onnx, from, t, file->err);
     }
     t->data = from->raw.bytes;
     if (copies(from)) {
@@ -176,7 +174,6 @@ static rft_status place_tensor(filling *f, const rft__wire *file, rft__span mess
         f->copied += (size_t)rft__round_up(from->bytes, COPY_ALIGNMENT);
         t->data = own;
     }
-    t->offset = copies(from) ? 0 : (uint64_t)(from->raw.bytes - file->file);
     return RFT_OK;
 }
 
@@ -190,7 +187,7 @@ static rft_status fill_tensor(void *user, const rft__onnx_scope *scope, const rf
         return RFT_OK;
     }
     rft__tensor *t = &f->onnx->tensors.list[f->count++];
-    RFT_TRY(full_name(scope, name.bytes ? name : from.name, text, f->err));
+    RFT_TRY(full_name(scope, name.bytes ? name : from.name, text, file->err));
     *t = (rft__tensor){.format = from.format, .n_dims = from.n_dims, .bytes = from.bytes, .rows = from.elements / from.dims[0]};
     memcpy(t->dims, from.dims, sizeof t->dims);
     t->name = rft__tensors_keep_name(&f->onnx->tensors, text, strlen(text));
@@ -209,7 +206,7 @@ static rft_status reserve(const rft__allocator *a, const filling *counted, rft__
 }
 
 static rft_status read_tensors(const rft__allocator *a, rft__onnx *o, rft_error *err) {
-    filling f = {.onnx = o, .err = err};
+    filling f = {.onnx = o};
     RFT_TRY(rft__onnx_graph(&o->file, &o->graph, &o->name));
     RFT_TRY(rft__onnx_walk(&o->file, o->graph, &(rft__onnx_visitor){&f, count_tensor, ignore_node}));
     RFT_TRY(reserve(a, &f, o, err));
@@ -223,6 +220,7 @@ rft_status rft__onnx_open(const rft__allocator *a, const unsigned char *bytes, s
     *out = (rft__onnx){.folder = folder};
     out->file = (rft__wire){.bytes = bytes, .size = size, .file = bytes, .err = err};
     const rft_status status = read_tensors(a, out, err);
+    out->file.err = NULL; /* the caller's, and of this call alone */
     if (status != RFT_OK) {
         rft__onnx_free(a, out);
     }

@@ -42,7 +42,7 @@ typedef struct origin { /* of `name`: a node that hands a weight on, or an Add t
 
 typedef struct graph {
     rft__onnx *onnx;
-    rft_error *err;
+    rft__wire file; /* the model's, with the err of this call */
     origin *origins; /* sorted once they are all there */
     size_t n_origins, room;
     rft__layers *rows;  /* where rows->rows is NULL they are counted: */
@@ -146,6 +146,15 @@ static const origin *find_origin(const graph *g, const rft__onnx_scope *scope, r
 
 /* ---- operands ---- */
 
+static rft__span input_of(const rft__onnx_node *n, int index) {
+    return index >= 0 && (size_t)index < n->n_inputs ? n->inputs[index] : (rft__span){0};
+}
+
+/* No tensor has an empty name, which stands for an input that is left out. */
+static int64_t tensor_of(const graph *g, const rft__onnx_scope *scope, const rft__onnx_node *n, int index) {
+    return rft__onnx_find(g->onnx, scope, input_of(n, index));
+}
+
 /* Exchanges the last two dimensions and no others? */
 static bool turns(const rft__onnx_node *n, uint32_t n_dims) {
     bool good = n->n_perm == n_dims || (n->n_perm == 0 && n_dims == 2);
@@ -155,44 +164,33 @@ static bool turns(const rft__onnx_node *n, uint32_t n_dims) {
     return good && n_dims >= 2 && (n->n_perm == 0 || n->perm[n_dims - 2] == (int64_t)n_dims - 1);
 }
 
-static rft_status hand_on(const graph *g, const rft__onnx_scope *scope, const rft__onnx_node *n, rft__onnx_value *v) {
+static void hand_on(const graph *g, const rft__onnx_scope *scope, const rft__onnx_node *n, rft__onnx_value *v) {
     const uint32_t n_dims = v->tensor >= 0 ? g->onnx->tensors.list[v->tensor].n_dims : 0;
     if (rft__span_is(n->op, "Transpose")) {
         v->turned = !v->turned;
         v->tensor = turns(n, n_dims) ? v->tensor : -1;
     } else if (rft__span_is(n->op, "DequantizeLinear")) {
-        v->scale = n->n_inputs > 1 ? rft__onnx_find(g->onnx, scope, n->inputs[1]) : -1;
-        v->zero = n->n_inputs > 2 && n->inputs[2].size > 0 ? rft__onnx_find(g->onnx, scope, n->inputs[2]) : -1;
-        v->axis = n->has_axis ? n->axis : 1;
+        v->scale = tensor_of(g, scope, n, 1);
+        v->zero = tensor_of(g, scope, n, 2);
+        v->axis = n->axis;
         v->block = n->block_size;
         v->scaled_turned = v->turned;
     }
-    return RFT_OK;
 }
 
 /* The tensor behind a name, through at most a few nodes that hand it on; v->tensor -1: none is constant. */
 static rft_status resolve(const graph *g, const rft__onnx_scope *scope, rft__span name, int depth, rft__onnx_value *v) {
     enum { DEEP = 4 };
-    *v = (rft__onnx_value){.tensor = name.size > 0 ? rft__onnx_find(g->onnx, scope, name) : -1, .scale = -1, .zero = -1};
+    *v = (rft__onnx_value){.tensor = rft__onnx_find(g->onnx, scope, name), .scale = -1, .zero = -1};
     const origin *o = v->tensor < 0 && name.size > 0 && depth < DEEP ? find_origin(g, scope, name, false) : NULL;
     if (!o) {
         return RFT_OK;
     }
     rft__onnx_node node;
-    rft__wire file = g->onnx->file;
-    file.err = g->err;
-    RFT_TRY(rft__onnx_read_node(&file, o->node, &node));
+    RFT_TRY(rft__onnx_read_node(&g->file, o->node, &node));
     RFT_TRY(resolve(g, scope, node.inputs[0], depth + 1, v));
-    return hand_on(g, scope, &node, v);
-}
-
-static rft__span input_of(const rft__onnx_node *n, int index) {
-    return index >= 0 && (size_t)index < n->n_inputs ? n->inputs[index] : (rft__span){0};
-}
-
-static int64_t tensor_of(const graph *g, const rft__onnx_scope *scope, const rft__onnx_node *n, int index) {
-    const rft__span name = input_of(n, index);
-    return name.size > 0 ? rft__onnx_find(g->onnx, scope, name) : -1;
+    hand_on(g, scope, &node, v);
+    return RFT_OK;
 }
 
 /* ---- rows ---- */
@@ -267,7 +265,7 @@ static rft_status add_row(graph *g, const rft__onnx_scope *scope, const rft__onn
                           bool left) {
     rft__onnx *o = g->onnx;
     if (op->flags & BLOCKS) {
-        RFT_TRY(rft__onnx_bind_blocks(o, n, v, g->err));
+        RFT_TRY(rft__onnx_bind_blocks(o, n, v, g->file.err));
     } else if (v->scale >= 0) {
         rft__onnx_bind_scaled(o, v, is_k_inner(op, n, v, left));
     }
@@ -287,8 +285,8 @@ static rft_status add_row(graph *g, const rft__onnx_scope *scope, const rft__onn
     char *const pattern = g->rows->names + g->name_bytes - name.size - 1;
     rft__write_pattern((const char *)name.bytes, name.size, "._/:", pattern);
     row->name = pattern;
-    row->place = g->rows->count++;
-    return rft__layers_count(g->rows, row, g->err);
+    g->rows->count++;
+    return rft__layers_count(g->rows, row, g->file.err);
 }
 
 /* Two constants are no layer, and two activations have no weight. */
@@ -319,9 +317,7 @@ static rft_status take_node(void *user, const rft__onnx_scope *scope, const rft_
 
 static rft_status walk(graph *g, rft_status (*node)(void *user, const rft__onnx_scope *scope, const rft__wire *file,
                                                     const rft__onnx_node *n, rft__span message)) {
-    rft__wire file = g->onnx->file;
-    file.err = g->err;
-    return rft__onnx_walk(&file, g->onnx->graph, &(rft__onnx_visitor){g, ignore_tensor, node});
+    return rft__onnx_walk(&g->file, g->onnx->graph, &(rft__onnx_visitor){g, ignore_tensor, node});
 }
 
 static rft_status note_origins(const rft__allocator *a, graph *g) {
@@ -330,7 +326,7 @@ static rft_status note_origins(const rft__allocator *a, graph *g) {
     g->onnx->weights = rft__alloc(a, g->onnx->weights_room * sizeof *g->onnx->weights, sizeof(void *));
     g->owner = rft__alloc(a, g->onnx->tensors.count * sizeof *g->owner, sizeof(void *));
     if (!g->origins || !g->onnx->weights || !g->owner) {
-        RFT_FAIL(g->err, RFT_E_NOMEM, "no memory for %zu nodes", g->room);
+        RFT_FAIL(g->file.err, RFT_E_NOMEM, "no memory for %zu nodes", g->room);
     }
     RFT_TRY(walk(g, note_origin));
     qsort(g->origins, g->n_origins, sizeof *g->origins, compare_origins);
@@ -340,9 +336,9 @@ static rft_status note_origins(const rft__allocator *a, graph *g) {
 static rft_status fill_rows(const rft__allocator *a, graph *g) {
     RFT_TRY(walk(g, take_node));
     if (g->n_rows == 0) {
-        RFT_FAIL(g->err, RFT_E_UNSUPPORTED, "no node of the graph multiplies by a constant matrix");
+        RFT_FAIL(g->file.err, RFT_E_UNSUPPORTED, "no node of the graph multiplies by a constant matrix");
     }
-    RFT_TRY(rft__layers_reserve(a, (int64_t)g->n_rows, g->name_bytes, g->rows, g->err));
+    RFT_TRY(rft__layers_reserve(a, (int64_t)g->n_rows, g->name_bytes, g->rows, g->file.err));
     memset(g->owner, 0, g->onnx->tensors.count * sizeof *g->owner);
     g->n_rows = g->name_bytes = 0;
     RFT_TRY(walk(g, take_node));
@@ -351,7 +347,8 @@ static rft_status fill_rows(const rft__allocator *a, graph *g) {
 }
 
 rft_status rft__onnx_layers(const rft__allocator *a, rft__onnx *onnx, rft__layers *out, rft_error *err) {
-    graph g = {.onnx = onnx, .err = err, .rows = out};
+    graph g = {.onnx = onnx, .file = onnx->file, .rows = out};
+    g.file.err = err;
     *out = (rft__layers){0};
     rft_status status = note_origins(a, &g);
     if (status == RFT_OK) {

@@ -92,7 +92,6 @@ static rft_status add_attribute(const rft__wire *w, rft__span message, rft__onnx
             *numbers[i].into = a.i;
         }
     }
-    n->has_axis = n->has_axis || rft__span_is(a.name, "axis");
     if (rft__span_is(a.name, "perm")) {
         memcpy(n->perm, a.ints, sizeof n->perm);
         n->n_perm = a.n_ints;
@@ -121,7 +120,7 @@ static rft_status add_text(const rft__wire *w, const rft__field *f, rft__onnx_no
 rft_status rft__onnx_read_node(const rft__wire *file, rft__span message, rft__onnx_node *node) {
     rft__wire w = rft__wire_open(file, message);
     rft__field f;
-    *node = (rft__onnx_node){0};
+    *node = (rft__onnx_node){.axis = 1};
     while (rft__wire_more(&w)) {
         RFT_TRY(rft__wire_next(&w, &f));
         if (f.number == NODE_ATTRIBUTE) {

@@ -18,12 +18,11 @@ typedef struct rft__onnx_node {
     rft__span op, domain, name, output; /* the first output */
     rft__span inputs[RFT_ONNX_INPUTS];
     size_t n_inputs; /* of those kept */
-    /* Attributes, 0 where they are absent. */
+    /* Attributes, 0 (axis: 1) where they are absent. */
     int64_t trans_a, trans_b, axis, block_size, bits, n, k;
     int64_t perm[RFT_TENSOR_MAX_DIMS];
     size_t n_perm;   /* as many as there are, also where they are too many to be kept */
     rft__span value; /* of a Constant: its tensor */
-    bool has_axis;
 } rft__onnx_node;
 
 typedef struct rft__onnx_tensor {

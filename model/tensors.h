@@ -17,7 +17,7 @@ typedef struct rft__tensor {
     const rft__format *format;
     uint32_t n_dims;
     int64_t dims[RFT_TENSOR_MAX_DIMS]; /* dims[0] is contiguous; 1 past n_dims */
-    uint64_t offset;                   /* in the data section of its file */
+    uint64_t offset;                   /* in the data section of its file; gguf.c's and safetensors.c's, who check it, else 0 */
     const unsigned char *data;
     int64_t rows, bytes; /* rows: product of dims[1..] */
     const struct rft__import
