@@ -86,8 +86,9 @@ typedef struct rft_tensor {
     const char *name;                     /* lives as long as the model */
     int32_t n_dims;
     int64_t dims[RFT_TENSOR_MAX_DIMS];    /* dims[0] is the contiguous one (K of a weight, dims[1] its N); 1 past n_dims */
-    const void *data;                     /* in the file's mapping, aligned to its element (GGUF: usually to 32 bytes); NULL where
-                                           * a safetensors file keeps it off that alignment: rft_model_decode reads it anyway */
+    const void *data;                     /* in the mapping of its file, or in the model's memory where an ONNX file scatters it;
+                                           * aligned to its element (GGUF: usually to 32 bytes); NULL where a safetensors or ONNX
+                                           * file keeps it off that alignment: rft_model_decode reads it anyway */
     uint64_t bytes;                       /* exact storage */
     const char *scheme; /* of a weight that several stored tensors make: "gptq 4-bit g128"; `type` is that of its
                          * codes, `bytes` those of all parts, `data` NULL. "" for all others */
@@ -98,8 +99,10 @@ typedef struct rft_layer {
     uint32_t struct_size;
     rft_type type;          /* of W, as stored */
     const char *name;       /* attn_q attn_k attn_v attn_output ffn_up ffn_gate ffn_down lm_head; attn_qkv, ffn_gate_up: joined;
-                             * attn_q_a attn_q_b attn_kv_a attn_kv_b: of latent attention; router expert_* shared_*; pooler;
-                             * enc_*: of an encoder beside the decoder; cross_*: of what the decoder sees of it */
+                             * attn_q_a attn_q_b attn_kv_a attn_kv_b, or attn_k_b attn_v_b: of latent attention; router
+                             * expert_* shared_*; pooler; enc_*: of an encoder beside the decoder; cross_*: of what the decoder
+                             * sees of it. Of an ONNX file its weight's, or its node's where that tells more, with `*` for each
+                             * number between . _ / and : */
     int64_t count;          /* layers of the model with this name, shape, type and epilogue; of experts each W of each block */
     int64_t m, n, k;        /* m: rows of X in the phase asked for; of experts those of one that runs, as expected, rounded up;
                              * of enc_* and of keys and values of cross_* B times the encoder's positions */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * import.h - weights that a checkpoint stores as several tensors (codes, scales, zero points, …) as one tensor each, which is
- * decoded, or handed on in low-bit form (native.c).
+ * import.h - weights that a file stores as several tensors (codes, scales, zero points, …) as one tensor each, which is decoded,
+ * or handed on in low-bit form (native.c).
  *
- * Called by model.c. One row of imports.def is one way of storing; its bind function proves every type, shape and index that its
- * decode function relies on, so that decoding cannot fail. Facts: docs/formats/quantised.md.
+ * Called by model.c, and by onnx_quant.c, which fills imports of its own. One row of imports.def is one way that a checkpoint
+ * stores; its bind function proves every type, shape and index that its decode function relies on, so that decoding cannot fail.
+ * Facts: docs/formats/quantised.md.
  */
 #ifndef RFT_MODEL_IMPORT_H
 #define RFT_MODEL_IMPORT_H
@@ -27,7 +28,7 @@ struct rft__import {
     int64_t bits, group_n, group_k, groups;    /* groups: along k */
     int64_t per_word;                          /* codes of a word of 32 bits, the rest padding; 0: no padding between words */
     int64_t nested;                            /* scales under one scale of theirs; 0: they are plain */
-    int zero_offset;                           /* added to a stored zero point */
+    int zero_offset;                           /* of gptq added to a stored zero point, of ONNX half the range of signed codes */
     float factor;                              /* what all scales are multiplied or divided by, or what is added to them */
     const rft__tensor *index;                  /* of act-order, or NULL */
     /* As rft_weight_pack takes it. elem 0: it does not, and the weight is decoded. */

@@ -2,8 +2,9 @@
  *
  * tensors.h - the tensors of a model file, whatever container they came in: in file order, and found by name.
  *
- * Filled by gguf.c, safetensors.c and import.c, read by everything above. Invariant once sorted: names are unique, terminated and
- * printable; data, where not NULL, lies in the file's mapping with its whole extent.
+ * Filled by gguf.c, safetensors.c, onnx.c and import.c, read by everything above. Invariant once sorted: names are unique,
+ * terminated and printable; data, where not NULL, lies with its whole extent in the mapping of a file, or in memory that goes
+ * with the table.
  */
 #ifndef RFT_MODEL_TENSORS_H
 #define RFT_MODEL_TENSORS_H
