@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * json_cut.h - cuts the events out of a JSON file of any size, so that a parser sees one at a time and memory stays small.
- * Called by kineto.c. It follows brackets and strings alone: whether a piece is sound JSON is for the parser to say.
+ * Called by kineto.c and nsight.c. It follows brackets and strings alone: whether a piece is sound JSON is for the parser to say.
  */
 #ifndef JSON_CUT_H
 #define JSON_CUT_H

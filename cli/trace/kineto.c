@@ -60,10 +60,7 @@ static bool add_launch(trace *t, timeline *l, const json_t *event, double start,
 
 static bool add_kernel(trace *t, timeline *l, const json_t *event, double us) {
     const json_t *args = json_object_get(event, "args");
-    const char *name = text_at(event, "name");
-    trace_call call = {.group = trace_group_of(name)};
-    trace_set_name(&call, name, strlen(name));
-    return timeline_gpu(l, id_at(args, "correlation"), id_at(args, "External id"), us, trace_intern(t, &call));
+    return timeline_kernel(l, t, text_at(event, "name"), id_at(args, "correlation"), id_at(args, "External id"), us);
 }
 
 /* False: it is no event of the format. */

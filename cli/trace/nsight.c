@@ -45,9 +45,7 @@ static const char *text_at(sqlite3_stmt *s, int column) {
 
 static bool read_kernel(nsight *n, sqlite3_stmt *s) {
     const char *name = text_at(s, 4);
-    trace_call call = {.group = trace_group_of(name)};
-    trace_set_name(&call, *name ? name : "(no name)", *name ? strlen(name) : 9);
-    return timeline_gpu(&n->l, call_id(s), 0, us_between(s), trace_intern(n->t, &call));
+    return timeline_kernel(&n->l, n->t, *name ? name : "(no name)", call_id(s), 0, us_between(s));
 }
 
 static bool read_launch(nsight *n, sqlite3_stmt *s) {

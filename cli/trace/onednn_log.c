@@ -233,11 +233,12 @@ static trace_call call_of(char *const *field) {
     trace_call call = {.group = is_product(field[PRIMITIVE]) ? TRACE_GEMM : trace_group_of(field[PRIMITIVE])};
     char name[TRACE_NAME];
     int rank = 2;
-    snprintf(name, sizeof name, "%.40s %.60s", field[PRIMITIVE], field[IMPLEMENTATION]);
-    trace_set_name(&call, call.group == TRACE_GEMM ? name : field[PRIMITIVE],
-                   strlen(call.group == TRACE_GEMM ? name : field[PRIMITIVE]));
-    if (call.group != TRACE_GEMM)
+    if (call.group != TRACE_GEMM) {
+        trace_set_name(&call, field[PRIMITIVE]);
         return call;
+    }
+    snprintf(name, sizeof name, "%.40s %.60s", field[PRIMITIVE], field[IMPLEMENTATION]);
+    trace_set_name(&call, name);
     const bool shaped = strcmp(field[PRIMITIVE], "inner_product") == 0 ? read_inner_product(field[SIZES], field[PASS], &call)
                                                                        : read_matmul(field[SIZES], &call, &rank);
     if (shaped)

@@ -3,8 +3,7 @@
  * own_log.c - the lines of RFT_VERBOSE=exec, between whatever else a program prints. See readers.h.
  *
  *     rooftile,0.001792,dispatch,context,cpu,AMD EPYC; isa avx512; 2 threads,
- *     rooftile,0.363499,exec,run,m=4 n=256 k=256 x=f32 w=q4_0 y=f32 layout=nt epi=silu:mul,m=4 KERNEL; 2 threads; 1 in the
- * list,75.9
+ *     rooftile,0.363499,exec,run,m=4 n=256 k=256 x=f32 w=q4_0 y=f32 layout=nt epi=silu,m=4 KERNEL; 2 threads; 1 in the list,75.9
  */
 #define _GNU_SOURCE
 #include "trace/readers.h"
@@ -163,7 +162,7 @@ static bool read_run(trace *t, char *field[FIELDS], double us) {
     if (listed > 1) /* one line for all of a list, which tells the shape of its first product alone */
         call = (trace_call){.group = TRACE_GEMM};
     snprintf(name, sizeof name, listed > 1 ? "%s, list of %u" : "%s", kernel, listed);
-    trace_set_name(&call, name, strlen(name));
+    trace_set_name(&call, name);
     t->threads = threads > 0 && threads <= CLI_MAX_THREADS ? threads : t->threads;
     t->enqueued = t->enqueued || t->on_gpu || is_of_gpu(kernel);
     trace_count(t, trace_intern(t, &call), 1, us);

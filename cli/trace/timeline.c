@@ -36,7 +36,10 @@ bool timeline_host(timeline *l, host_kind kind, uint64_t thread, double start, d
     return true;
 }
 
-bool timeline_gpu(timeline *l, int64_t correlation, int64_t id, double us, uint32_t row) {
+bool timeline_kernel(timeline *l, trace *t, const char *name, int64_t correlation, int64_t id, double us) {
+    trace_call call = {.group = trace_group_of(name)};
+    trace_set_name(&call, name);
+    const uint32_t row = trace_intern(t, &call);
     if (!sound(0, us) || l->n_gpu == MOST_EVENTS)
         return false;
     l->gpu = room(l->gpu, l->n_gpu, &l->cap_gpu, sizeof *l->gpu);

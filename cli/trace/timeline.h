@@ -37,7 +37,7 @@ typedef struct timeline {
 
 /* Times in us that are not finite and durations below 0 are refused. */
 bool timeline_host(timeline *l, host_kind kind, uint64_t thread, double start, double us, int64_t id, uint32_t row);
-bool timeline_gpu(timeline *l, int64_t correlation, int64_t id, double us, uint32_t row);
+bool timeline_kernel(timeline *l, trace *t, const char *name, int64_t correlation, int64_t id, double us);
 /* Counts all of it in the trace: kernels where there are any, else the ops themselves. */
 void timeline_settle(timeline *l, trace *t);
 void timeline_free(timeline *l);

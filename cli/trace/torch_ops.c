@@ -185,7 +185,7 @@ static void describe(trace_call *call, const product_op *op, const torch_args *a
 trace_call torch_call(const char *name, const torch_args *args) {
     trace_call call = {0};
     const product_op *op = find_product(name);
-    trace_set_name(&call, name, strlen(name));
+    trace_set_name(&call, name);
     call.group = op ? TRACE_GEMM : trace_group_of(name);
     if (op)
         describe(&call, op, args);

@@ -139,9 +139,9 @@ void trace_count(trace *t, uint32_t row, int64_t calls, double us) {
     t->rows[row].us += us;
 }
 
-void trace_set_name(trace_call *call, const char *name, size_t length) {
-    size_t n = length < TRACE_NAME - 1 ? length : TRACE_NAME - 1;
-    while (n < length && n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) /* whole characters */
+void trace_set_name(trace_call *call, const char *name) {
+    size_t n = strnlen(name, TRACE_NAME - 1);
+    while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) /* whole characters */
         n--;
     memcpy(call->name, name, n);
     call->name[n] = '\0';

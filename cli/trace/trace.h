@@ -67,7 +67,7 @@ const char *trace_phase(const trace_call *call);
 uint32_t trace_intern(trace *t, const trace_call *call);
 void trace_count(trace *t, uint32_t row, int64_t calls, double us);
 /* Names may be longer than they are kept, or no UTF-8. */
-void trace_set_name(trace_call *call, const char *name, size_t length);
+void trace_set_name(trace_call *call, const char *name);
 /* Sizes of a product as they are bounded here; false: one is negative or too large. */
 bool trace_set_shape(trace_call *call, int64_t batch, int64_t m, int64_t n, int64_t k);
 /* Appends an op to a list as --epi reads it; false: it does not fit. */
