@@ -326,14 +326,11 @@ static int plan_info(const bench_job *job, const rft_linear_desc *desc, int64_t 
 
 static int described_info(const bench_job *job, const rft_linear_desc *desc, int64_t m, char kernel[ROW_NAME],
                           rft_plan_info *info) {
-    enum { TEXT = 1 << 16 };
     rft_error err = {0};
     rft_work work = {.struct_size = sizeof work};
     if (rft_work_of(desc, m, &work, &err) != RFT_OK)
         return cli_failed(&err, "work");
-    char *text = cli_alloc(TEXT, 1);
-    rft_status status = machine_explain(&job->machine, desc, m, (uint32_t)job->context_threads, text, TEXT, kernel, &err);
-    free(text);
+    rft_status status = machine_kernel(&job->machine, desc, m, (uint32_t)job->context_threads, kernel, &err);
     info->flops = work.flops;
     info->bytes = work.bytes;
     return status == RFT_OK ? CLI_OK : cli_failed(&err, "explain");

@@ -199,9 +199,7 @@ static int run_replay(replay_command *c) {
 }
 
 static int check_flags(const run_options *o) {
-    const bool shaped = o->m.n || o->n.n || o->k.n || o->shapes_file || o->w || o->epi.n_op || o->batch != 1 || o->y ||
-                        o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS;
-    if (!shaped)
+    if (!options_shape_flag(o) && !o->y)
         return CLI_OK;
     cli_message(
         "shapes, types, layouts and epilogues come from the recorded run; --x alone stands for types that it does not tell");

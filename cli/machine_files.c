@@ -99,18 +99,22 @@ int machine_load(const char *flag, const char *name, rft_machine *out) {
     return code;
 }
 
+int machine_check(const run_options *o) {
+    if (!o->machine || !o->profile)
+        return CLI_OK;
+    cli_message("--machine %s --profile %s: one of them says which machine is meant", o->machine, o->profile);
+    return CLI_USAGE;
+}
+
 bool machine_described(const run_options *o, rft_machine *out, int *code) {
     const char *flag = o->machine ? "--machine" : "--profile";
-    *code = CLI_OK;
+    *code = machine_check(o);
     if (!o->machine && !o->profile)
         return false;
-    if (o->machine && o->profile) {
-        cli_message("--machine %s --profile %s: one of them says which machine is meant", o->machine, o->profile);
-        *code = CLI_USAGE;
-    } else if (o->kernel || o->isa) {
+    if (*code == CLI_OK && (o->kernel || o->isa)) {
         cli_message("%s: with %s the choice is that machine's own", o->kernel ? "--kernel" : "--isa", flag);
         *code = CLI_USAGE;
-    } else {
+    } else if (*code == CLI_OK) {
         *code = o->machine ? machine_load(flag, o->machine, out) : load_file(flag, o->profile, out);
     }
     return true;
@@ -124,6 +128,15 @@ rft_status machine_explain(const rft_machine *m, const rft_linear_desc *desc, in
     const char *taken = status == RFT_OK ? strstr(text, "\ntaken ") : NULL;
     if (taken)
         sscanf(taken, " taken %95s", kernel);
+    return status;
+}
+
+rft_status machine_kernel(const rft_machine *m, const rft_linear_desc *desc, int64_t rows, uint32_t threads,
+                          char kernel[ROW_NAME], rft_error *err) {
+    enum { TEXT = 1 << 16 };
+    char *text = cli_alloc(TEXT, 1);
+    rft_status status = machine_explain(m, desc, rows, threads, text, TEXT, kernel, err);
+    free(text);
     return status;
 }
 

@@ -20,24 +20,15 @@ model_run model_run_make(void) {
 
 /* The file says what is multiplied. */
 static int check_flags(const run_options *o) {
-    const char *flag = o->m.n ? "-m" : o->n.n ? "-n" : o->k.n ? "-k" : o->shapes_file ? "--shapes" : o->w ? "--w" : NULL;
-    if (!flag && o->epi.n_op)
-        flag = "--epi";
-    if (!flag && o->batch != 1)
-        flag = "--batch";
-    if (!flag && (o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS))
-        flag = "--layout";
-    if (o->machine && o->profile) {
-        cli_message("--machine %s --profile %s: one of them says which machine is meant", o->machine, o->profile);
+    const char *flag = options_shape_flag(o);
+    if (machine_check(o) != CLI_OK)
         return CLI_USAGE;
-    }
-    if (!flag && o->warm) {
+    if (flag)
+        cli_message("%s: shapes, stored types and epilogues come from the model file", flag);
+    else if (o->warm)
         cli_message("--warm: a model's weights are read once a token, so only cold runs are shown");
-        return CLI_USAGE;
-    }
-    if (!flag)
+    else
         return CLI_OK;
-    cli_message("%s: shapes, stored types and epilogues come from the model file", flag);
     return CLI_USAGE;
 }
 
@@ -96,7 +87,7 @@ int model_run_parts(const model_run *m, const rft_phase *phase, int64_t *context
 
 /* A machine of a data sheet is asked, not opened. */
 int model_run_device(model_run *m) {
-    rft_machine machine = {.struct_size = sizeof machine};
+    rft_machine machine;
     int code;
     if (!m->run.machine)
         return bench_open(m->job, &m->run);
@@ -139,7 +130,7 @@ static void name_row(model_row *row) {
 /* Bytes of W in memory are the device's own matter, so of a machine that is described they are not known. */
 static rft_status add_bytes(const model_run *m, model_row *row, rft_error *err) {
     const rft_layer *layer = &row->layer;
-    const rft_linear_desc desc = options_desc(&row->options, layer->n, layer->k, layer->m, layer->m);
+    const rft_linear_desc desc = model_row_desc(row);
     rft_work work = {.struct_size = sizeof work};
     rft_status status = rft_work_of(&desc, layer->m, &work, err);
     row->run_bytes = work.w_bytes;

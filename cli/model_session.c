@@ -41,11 +41,8 @@ static int add_rest(model_session *s) {
     rft_part *parts;
     int64_t n;
     int code = model_run_parts(&s->m, &s->phase, &s->context, &parts, &n);
-    for (int64_t i = 0; i < n && code == CLI_OK; i++) {
-        s->rest.flops += parts[i].flops;
-        s->rest.read_bytes += parts[i].read_bytes;
-        s->rest.write_bytes += parts[i].write_bytes;
-    }
+    for (int64_t i = 0; i < n && code == CLI_OK; i++)
+        model_add_part(&s->rest, &parts[i]);
     free(parts);
     return code;
 }

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+rft_linear_desc model_row_desc(const model_row *row) {
+    const rft_layer *l = &row->layer;
+    return options_desc(&row->options, l->n, l->k, l->m, l->m);
+}
+
 model_totals model_sum_up(const model_report *r) {
     model_totals t = {.bounded = true, .timed = r->measured};
     for (int64_t i = 0; i < r->n; i++) {
@@ -35,13 +40,16 @@ rft_part model_linear_part(const model_report *r) {
     return p;
 }
 
+void model_add_part(rft_part *sum, const rft_part *part) {
+    sum->flops += part->flops;
+    sum->read_bytes += part->read_bytes;
+    sum->write_bytes += part->write_bytes;
+}
+
 rft_part model_step_total(const model_report *r) {
     rft_part sum = model_linear_part(r);
-    for (int64_t i = 0; i < r->n_parts; i++) {
-        sum.flops += r->parts[i].flops;
-        sum.read_bytes += r->parts[i].read_bytes;
-        sum.write_bytes += r->parts[i].write_bytes;
-    }
+    for (int64_t i = 0; i < r->n_parts; i++)
+        model_add_part(&sum, &r->parts[i]);
     return sum;
 }
 

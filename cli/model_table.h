@@ -47,10 +47,13 @@ typedef struct model_totals { /* of one pass through the model; times in us */
     bool bounded, timed; /* every layer has one */
 } model_totals;
 
+/* A row's product. */
+rft_linear_desc model_row_desc(const model_row *row);
 model_totals model_sum_up(const model_report *r);
 /* The linear layers, each with its X, Y and operands as its own bound has it; and all parts of the step together. */
 rft_part model_linear_part(const model_report *r);
 rft_part model_step_total(const model_report *r);
+void model_add_part(rft_part *sum, const rft_part *part);
 const char *model_file_name(const char *path); /* without its folders */
 
 void model_text(const model_report *r);

@@ -273,6 +273,19 @@ void options_free(run_options *o) {
     list_free(&o->k);
 }
 
+const char *options_shape_flag(const run_options *o) {
+    const bool ordered = o->x_order != RFT_K_CONTIGUOUS || o->w_order != RFT_K_CONTIGUOUS;
+    return o->m.n           ? "-m"
+           : o->n.n         ? "-n"
+           : o->k.n         ? "-k"
+           : o->shapes_file ? "--shapes"
+           : o->w           ? "--w"
+           : o->epi.n_op    ? "--epi"
+           : o->batch != 1  ? "--batch"
+           : ordered        ? "--layout"
+                            : NULL;
+}
+
 int options_context(const run_options *o, cli_parallel_for *parallel_for, void *user, rft_ctx **out) {
     rft_ctx_options options = rft_ctx_options_init();
     rft_error err = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options.h - the flags that bench, check, explain and model share, and what they make: a context and descriptors.
+ * options.h - the flags that all commands which plan or run a product share, and what they make: a context and descriptors.
  * A command calls options_parse or, where it has flags of its own, adds `options_argp` as a child of its argp, with a
  * run_options as its input, and calls options_finish.
  */
@@ -38,6 +38,8 @@ int options_finish(run_options *o, const char *m_default);
 /* All of it for a command without flags of its own, which needs a shape; doc: its help. An exit code. */
 int options_parse(run_options *o, int argc, char **argv, const char *doc);
 void options_free(run_options *o);
+/* The first flag given, before options_finish, that says what is multiplied beside the types of x and y; NULL: none. */
+const char *options_shape_flag(const run_options *o);
 
 /* A context for the options; parallel_for may be NULL. An exit code. */
 typedef void cli_parallel_for(void *user, int n, void (*task)(void *arg, int i), void *arg);

@@ -56,13 +56,9 @@ static int find_gaps(const model_report *r, gap *gaps) {
 
 /* Whether a kernel of this library would run a product on the report's machine. */
 static bool kernel_of(const adviser *a, const rft_linear_desc *desc, char kernel[ROW_NAME]) {
-    enum { TEXT = 1 << 16 };
     rft_error err;
-    char *text = cli_alloc(TEXT, 1);
     uint32_t threads = (uint32_t)a->r->threads;
-    rft_status status = machine_explain(a->r->machine, desc, a->row->layer.m, threads, text, TEXT, kernel, &err);
-    free(text);
-    return status == RFT_OK && kernel[0];
+    return machine_kernel(a->r->machine, desc, a->row->layer.m, threads, kernel, &err) == RFT_OK && kernel[0];
 }
 
 /* Whether a low-bit W that nobody asked to multiply in 8 bits would be, and as which product. */
@@ -193,7 +189,7 @@ static void say_compute(const adviser *a) {
 static const gap *alike(const adviser *a, const gap *first, const gap *g) {
     rft_bound b;
     for (; first < g; first++) {
-        rft_linear_desc desc = report_desc(first->row);
+        rft_linear_desc desc = model_row_desc(first->row);
         if (report_bound(a->r, &desc, first->row->layer.m, &b) && strcmp(b.what, a->bound.what) == 0 && desc.x == a->desc.x &&
             desc.w.elem == a->desc.w.elem && first->row->layer.m == a->row->layer.m)
             return first;
@@ -212,7 +208,7 @@ static void say_remedy(const adviser *a, const gap *same) {
 }
 
 static void say_row(FILE *f, const model_report *r, const gap *first, const gap *g, double total) {
-    adviser a = {.f = f, .r = r, .row = g->row, .desc = report_desc(g->row), .on_cpu = strncmp(r->device, "cpu", 3) == 0};
+    adviser a = {.f = f, .r = r, .row = g->row, .desc = model_row_desc(g->row), .on_cpu = strncmp(r->device, "cpu", 3) == 0};
     cell us;
     if (!report_bound(r, &a.desc, g->row->layer.m, &a.bound))
         return;

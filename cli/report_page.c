@@ -14,11 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-rft_linear_desc report_desc(const model_row *row) {
-    const rft_layer *l = &row->layer;
-    return options_desc(&row->options, l->n, l->k, l->m, l->m);
-}
-
 bool report_bound(const model_report *r, const rft_linear_desc *desc, int64_t m, rft_bound *out) {
     *out = (rft_bound){.struct_size = sizeof *out};
     return r->machine && rft_machine_bound(r->machine, desc, m, (uint32_t)r->threads, out, NULL) == RFT_OK;

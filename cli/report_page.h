@@ -16,8 +16,7 @@ int report_html(const char *path, const model_report *reports, int n);
 
 /* ---- between its files ---- */
 
-/* A row's product, and its bound on the report's machine, which is known. */
-rft_linear_desc report_desc(const model_row *row);
+/* A product's bound on the report's machine; false: that is not known. */
 bool report_bound(const model_report *r, const rft_linear_desc *desc, int64_t m, rft_bound *out);
 double report_time(const model_row *row);   /* us of one call: measured, else the bound; 0: neither is known */
 double report_total(const model_report *r); /* us of all runs of all rows, by report_time */

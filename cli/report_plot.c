@@ -105,7 +105,7 @@ static void join_ceilings(plot *p) {
 }
 
 static void mark_used(plot *p, const model_report *r, const model_row *row) {
-    rft_linear_desc desc = report_desc(row);
+    rft_linear_desc desc = model_row_desc(row);
     rft_bound b;
     if (!report_bound(r, &desc, row->layer.m, &b) || b.compute_seconds <= 0)
         return;
