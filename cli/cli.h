@@ -21,6 +21,11 @@ enum cli_exit {
     CLI_IO = 4
 };
 
+/* Whether the next row is run: a failed check stops none. */
+static inline bool cli_goes_on(int code) { return code == CLI_OK || code == CLI_FAILED; }
+/* Of two exit codes: what the library, a flag or a file failed at beats a failed check. */
+static inline int cli_worse(int a, int b) { return a > b ? a : b; }
+
 /* Messages go to stderr as "rooftile: ...". */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The message of a failed call; the exit code that belongs to it. */
@@ -42,6 +47,10 @@ bool cli_bytes(rft_type type, int64_t count, size_t *bytes);
 int64_t cli_block(rft_type type); /* elements that are stored together */
 bool cli_low_bit(rft_type type);  /* codes with scales, as weights alone are */
 bool cli_8bit(rft_type type); /* of x or y: activations with scales */
+const char *cli_file_name(const char *path); /* without its folders */
+struct argp_state;
+/* Keeps the argument of a command that takes one file. */
+void cli_take_file(const struct argp_state *state, const char **file, const char *arg);
 /* a * b * c of sizes, or false. */
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out);
 

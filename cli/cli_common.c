@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 
+#include <argp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,17 @@ bool cli_low_bit(rft_type type) {
 }
 
 bool cli_8bit(rft_type type) { return type == RFT_I8 || type == RFT_E4M3; }
+
+const char *cli_file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void cli_take_file(const struct argp_state *state, const char **file, const char *arg) {
+    if (*file)
+        argp_error(state, "'%s': one file at a time", arg);
+    *file = arg;
+}
 
 bool cli_product(int64_t a, int64_t b, int64_t c, int64_t *out) {
     return !__builtin_mul_overflow(a, b, out) && !__builtin_mul_overflow(*out, c, out);

@@ -71,14 +71,11 @@ static void print_means(const output *out) {
                exp(out->means[i].log_sum / out->means[i].n), out->means[i].n, out->means[i].n == 1 ? "" : "s");
 }
 
-/* The worse of two exit codes: a failed library call beats a failed check. */
-static int worse(int a, int b) { return a == CLI_OK ? b : b == CLI_OK ? a : a > b ? a : b; }
-
 static int run_shape(bench_job *job, const shape *s) {
     weight_set set = {0};
     int code = bench_weights(job, s->n, s->k, NULL, &set);
     for (size_t i = 0; code != CLI_LIBRARY && code != CLI_USAGE && i < s->m.n; i++)
-        code = worse(code, bench_one(job, &set, s->m.v[i]));
+        code = cli_worse(code, bench_one(job, &set, s->m.v[i]));
     weight_set_free(&set);
     return code;
 }
@@ -91,8 +88,8 @@ static int run_all(const run_options *o) {
     job->emit = emit;
     job->user = out;
     int code = bench_open(job, o);
-    for (size_t i = 0; (code == CLI_OK || code == CLI_FAILED) && i < o->shapes.n; i++)
-        code = worse(code, run_shape(job, &o->shapes.v[i]));
+    for (size_t i = 0; cli_goes_on(code) && i < o->shapes.n; i++)
+        code = cli_worse(code, run_shape(job, &o->shapes.v[i]));
     cli_progress_end();
     if (!o->json)
         print_means(out);

@@ -41,9 +41,8 @@ static int add_layers(const model_command *c, model_report *r) {
     int64_t n = passes * rft_model_layer_count(c->m.model);
     int code = CLI_OK;
     r->rows = cli_alloc((size_t)n, sizeof *r->rows);
-    for (int64_t i = 0; i < n && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i]);
-        code = one != CLI_OK ? one : code;
+    for (int64_t i = 0; i < n && cli_goes_on(code); i++) {
+        code = cli_worse(code, add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i]));
         r->n = i + 1;
     }
     return code;
@@ -88,7 +87,7 @@ static int finish_report(model_command *c, model_report *r) {
     int code = add_layers(c, r);
     if (r != c->reports && !c->m.run.json)
         putchar('\n');
-    if (code == CLI_OK || code == CLI_FAILED)
+    if (cli_goes_on(code))
         (c->m.run.json ? model_json : model_text)(r);
     return code;
 }
@@ -101,14 +100,10 @@ static int run_model(model_command *c) {
         code = begin_report(c, i);
     if (code == CLI_OK)
         code = model_run_device(&c->m);
-    for (int i = 0; i < c->n_phases && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = finish_report(c, &c->reports[i]);
-        code = one != CLI_OK ? one : code;
-    }
-    if (c->html && (code == CLI_OK || code == CLI_FAILED)) {
-        int written = report_html(c->html, c->reports, c->n_phases);
-        code = written != CLI_OK ? written : code;
-    }
+    for (int i = 0; i < c->n_phases && cli_goes_on(code); i++)
+        code = cli_worse(code, finish_report(c, &c->reports[i]));
+    if (c->html && cli_goes_on(code))
+        code = cli_worse(code, report_html(c->html, c->reports, c->n_phases));
     return code;
 }
 
@@ -141,9 +136,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         c->m.measure = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (c->m.file)
-            argp_error(state, "'%s': one file at a time", arg);
-        c->m.file = arg;
+        cli_take_file(state, &c->m.file, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no model file");

@@ -185,11 +185,10 @@ static int run_regret(regret_command *c) {
         cli_message("--vs %s: without the library there is nothing to compare with", c->rival->name);
         code = CLI_LIBRARY;
     }
-    for (int64_t i = 0; i < c->s.n && (code == CLI_OK || code == CLI_FAILED); i++) {
-        int one = c->s.rows[i].layer.runs > 0 ? model_row_measure(&c->s.m, &c->s.rows[i]) : CLI_OK;
-        code = one != CLI_OK ? one : code;
-    }
-    if (code == CLI_OK || code == CLI_FAILED)
+    for (int64_t i = 0; i < c->s.n && cli_goes_on(code); i++)
+        if (c->s.rows[i].layer.runs > 0)
+            code = cli_worse(code, model_row_measure(&c->s.m, &c->s.rows[i]));
+    if (cli_goes_on(code))
         (c->s.m.run.json ? print_json : print_text)(c);
     return code;
 }
@@ -200,11 +199,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     regret_command *c = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &c->s; return 0;
-    case ARGP_KEY_ARG:
-        if (c->s.m.file)
-            argp_error(state, "'%s': one file at a time", arg);
-        c->s.m.file = arg;
-        return 0;
+    case ARGP_KEY_ARG: cli_take_file(state, &c->s.m.file, arg); return 0;
     case ARGP_KEY_NO_ARGS: argp_error(state, "no model file"); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -112,10 +112,9 @@ static int run_line(replay_command *c, size_t from, size_t end) {
     weight_set set = {0};
     c->job->o = &c->list.items[from].options;
     int code = bench_weights(c->job, c->list.items[from].n, c->list.items[from].k, NULL, &set);
-    for (size_t i = from; i < end && (code == CLI_OK || code == CLI_FAILED); i++) {
+    for (size_t i = from; i < end && cli_goes_on(code); i++) {
         c->item = &c->list.items[i];
-        int one = bench_one(c->job, &set, c->item->m);
-        code = one != CLI_OK ? one : code;
+        code = cli_worse(code, bench_one(c->job, &set, c->item->m));
     }
     weight_set_free(&set);
     return code;
@@ -165,14 +164,13 @@ static int run_all(replay_command *c) {
     c->job->phase = "";
     c->job->emit = keep_time;
     c->job->user = c;
-    for (size_t i = 0; i < c->list.n && (code == CLI_OK || code == CLI_FAILED);) {
+    for (size_t i = 0; i < c->list.n && cli_goes_on(code);) {
         const size_t end = replay_line_end(&c->list, i);
-        int one = run_line(c, i, end);
-        code = one != CLI_OK ? one : code;
+        code = cli_worse(code, run_line(c, i, end));
         i = end;
     }
     cli_progress_end();
-    if (!c->run.json && (code == CLI_OK || code == CLI_FAILED))
+    if (!c->run.json && cli_goes_on(code))
         print_table(c);
     return code;
 }
@@ -223,9 +221,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
             argp_error(state, "--top: %s", why);
         return 0;
     case ARGP_KEY_ARG:
-        if (c->file)
-            argp_error(state, "'%s': one file at a time", arg);
-        c->file = arg;
+        cli_take_file(state, &c->file, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no file of a recorded run");

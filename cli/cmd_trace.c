@@ -130,9 +130,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         c->assumed.threads = (uint32_t)threads;
         return 0;
     case ARGP_KEY_ARG:
-        if (c->file)
-            argp_error(state, "'%s': one file at a time", arg);
-        c->file = arg;
+        cli_take_file(state, &c->file, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no file of a recorded run");

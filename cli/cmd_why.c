@@ -27,13 +27,13 @@ static int unknown_layer(const why_command *c) {
 static int show_layers(why_command *c) {
     int code = CLI_OK;
     int64_t shown = 0;
-    for (int64_t i = 0; i < c->s.n && (code == CLI_OK || code == CLI_FAILED); i++) {
+    for (int64_t i = 0; i < c->s.n && cli_goes_on(code); i++) {
         why_facts facts;
         if (strcmp(c->s.rows[i].layer.name, c->layer) != 0)
             continue;
-        int one = c->s.m.measure ? model_row_measure(&c->s.m, &c->s.rows[i]) : CLI_OK;
-        code = one != CLI_OK ? one : code;
-        if (one != CLI_OK && one != CLI_FAILED)
+        if (c->s.m.measure)
+            code = cli_worse(code, model_row_measure(&c->s.m, &c->s.rows[i]));
+        if (!cli_goes_on(code))
             break;
         if (shown++ && !c->s.m.run.json)
             putchar('\n');

@@ -62,16 +62,11 @@ static rft_shard shards_total(const model_report *r) {
     return sum;
 }
 
-const char *model_file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void text_head(const model_report *r) {
     const rft_model_info *i = &r->info;
     cell parameters;
     format_si(parameters, (double)i->parameters, " parameters");
-    printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", model_file_name(r->file),
+    printf("%s%s%s%s%s · %s\n", text_bold(), i->name, text_plain(), i->name[0] ? " · " : "", cli_file_name(r->file),
            parameters);
     if (i->format == RFT_MODEL_ONNX)
         printf("an ONNX graph: the products by constant matrices in it, on all tokens each\n");

@@ -54,7 +54,6 @@ model_totals model_sum_up(const model_report *r);
 rft_part model_linear_part(const model_report *r);
 rft_part model_step_total(const model_report *r);
 void model_add_part(rft_part *sum, const rft_part *part);
-const char *model_file_name(const char *path); /* without its folders */
 
 void model_text(const model_report *r);
 void model_json(const model_report *r);

@@ -37,7 +37,7 @@ void report_time_text(cell out, double us) {
 
 /* ---- head ---- */
 
-static const char *title_of(const model_report *r) { return r->info.name[0] ? r->info.name : model_file_name(r->file); }
+static const char *title_of(const model_report *r) { return r->info.name[0] ? r->info.name : cli_file_name(r->file); }
 
 static void page_begin(FILE *f, const model_report *r) {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
@@ -102,7 +102,7 @@ static void page_head(FILE *f, const model_report *r) {
     fputs("<header>\n<h1><bdi>", f);
     html_text(f, title_of(r));
     fputs("</bdi></h1>\n<p><bdi>", f);
-    html_text(f, model_file_name(r->file));
+    html_text(f, cli_file_name(r->file));
     fputs("</bdi> · ", f);
     architecture_facts(f, &r->info);
     fputs("</p>\n<p>", f);

@@ -14,16 +14,11 @@ static double share(const trace_report *r, double us) { return r->t->us > 0 ? 10
 
 static double mean(const trace_row *row) { return row->us / (double)row->calls; }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- for people ---- */
 
 static void text_head(const trace_report *r) {
     const trace *t = r->t;
-    printf("%s%s%s · %s", text_bold(), base_name(r->file), text_plain(), t->format);
+    printf("%s%s%s · %s", text_bold(), cli_file_name(r->file), text_plain(), t->format);
     if (t->device[0])
         printf(" · recorded on %s", t->device);
     if (t->threads)
