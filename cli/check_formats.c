@@ -27,6 +27,11 @@ static const struct {
     {"_f8_", {RFT_E4M3, RFT_E5M2}},
 };
 
+rft_type check_any_float(check_dice *d) {
+    static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};
+    return types[check_roll(d, COUNT(types))];
+}
+
 rft_type check_any_format(uint64_t drawn) {
     const rft_type *w = code_formats[drawn % COUNT(code_formats)].w;
     rft_type chosen = w[drawn / COUNT(code_formats) % COUNT(code_formats[0].w)];

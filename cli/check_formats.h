@@ -10,6 +10,8 @@
 /* A format that a kernel of codes reads (0: it is none), and one of any codes. */
 rft_type check_code_format(const rft_kernel_info *kernel, uint64_t drawn);
 rft_type check_any_format(uint64_t drawn);
+/* f32, bf16 or f16. */
+rft_type check_any_float(check_dice *d);
 /* What a low-bit w asks of the rest of the problem: k in whole blocks, packed, K-contiguous. */
 void check_low_bit(check_problem *p);
 

@@ -33,11 +33,6 @@ static const char *const grid_epilogues[] = {
     "geglu_tanh",     "scale=-1:bias:silu:mul@bf16:add=2:clamp=-6/6",
 };
 
-static rft_type any_type(check_dice *d) {
-    static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};
-    return types[check_roll(d, 3)];
-}
-
 /* Kernels that read W where it lies say so in their op, and serve one order of it. */
 static void read_in_place(check_problem *p, const rft_kernel_info *native, uint64_t how) {
     bool rows = native && strncmp(native->name, "dot_", 4) == 0, columns = native && strncmp(native->name, "axpy_", 5) == 0;
@@ -53,9 +48,9 @@ static void read_in_place(check_problem *p, const rft_kernel_info *native, uint6
 static void vary(check_problem *p, const rft_kernel_info *native, check_dice *d) {
     char why[CLI_WHY];
     bool keep = native && check_roll(d, 4);
-    p->x = keep ? native->x : any_type(d);
-    p->w = keep ? native->w : any_type(d);
-    p->y = check_roll(d, 2) ? RFT_F32 : any_type(d);
+    p->x = keep ? native->x : check_any_float(d);
+    p->w = keep ? native->w : check_any_float(d);
+    p->y = check_roll(d, 2) ? RFT_F32 : check_any_float(d);
     p->x_order = check_roll(d, 4) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
     p->w_order = check_roll(d, 3) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
     p->batch = check_roll(d, 8) ? 1 : 2;
@@ -66,7 +61,7 @@ static void vary(check_problem *p, const rft_kernel_info *native, check_dice *d)
     uint64_t low_bit = check_roll(d, 1024);
     if (check_code_format(native, low_bit)) {
         p->w = check_code_format(native, low_bit);
-        p->x = keep && native->x != RFT_I8 ? native->x : any_type(d);
+        p->x = keep && native->x != RFT_I8 ? native->x : check_any_float(d);
         p->compute = native->x == RFT_I8 ? RFT_COMPUTE_I8 : RFT_COMPUTE_AUTO;
     } else if (!native) {
         p->w = low_bit % 3 == 0 ? check_any_format(low_bit / 3) : p->w;
@@ -134,9 +129,9 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
     check_problem p = *base;
     vary(&p, native, d);
     if (cli_low_bit(p.w))
-        p.w = any_type(d);
+        p.w = check_any_float(d);
     if (cli_8bit(p.x))
-        p.x = any_type(d);
+        p.x = check_any_float(d);
     if (cli_8bit(p.y)) {
         p.y = RFT_F32;
         p.epi.n_op--;

@@ -52,11 +52,6 @@ static void draw_size(check_problem *p, check_dice *d) {
 
 /* ---- styles ---- */
 
-static rft_type any_float(check_dice *d) {
-    static const rft_type types[] = {RFT_F32, RFT_BF16, RFT_F16};
-    return types[check_roll(d, COUNT(types))];
-}
-
 /* Numbers that their text gives back to the bit. */
 static float any_number(check_dice *d) {
     static const float numbers[] = {-2, -1, -0.5F, 0, 0.25F, 0.5F, 1, 1.5F};
@@ -73,8 +68,8 @@ static rft_epi_op any_op(check_dice *d, bool may_pair) {
     case RFT_EPI_SCALE: op.alpha = any_number(d); break;
     case RFT_EPI_CLAMP: op.alpha = any_number(d); op.beta = op.alpha + (float)check_roll(d, 4); break;
     case RFT_EPI_DROPOUT: op.alpha = (float)check_roll(d, 4) / 4; break;
-    case RFT_EPI_ADD: op.beta = any_number(d); op.type = any_float(d); break;
-    case RFT_EPI_BIAS: case RFT_EPI_MUL: case RFT_EPI_ROW_SCALE: case RFT_EPI_COL_SCALE: op.type = any_float(d); break;
+    case RFT_EPI_ADD: op.beta = any_number(d); op.type = check_any_float(d); break;
+    case RFT_EPI_BIAS: case RFT_EPI_MUL: case RFT_EPI_ROW_SCALE: case RFT_EPI_COL_SCALE: op.type = check_any_float(d); break;
     default: break;
     }
     return op;
@@ -108,9 +103,9 @@ static void draw_free(check_problem *p, bool gpu, check_dice *d) {
                                            RFT_COMPUTE_16};
     const uint64_t how = check_roll(d, 8);
     const bool alike = check_roll(d, 2);
-    p->x = any_float(d);
-    p->w = alike ? p->x : any_float(d);
-    p->y = any_float(d);
+    p->x = check_any_float(d);
+    p->w = alike ? p->x : check_any_float(d);
+    p->y = check_any_float(d);
     p->x_order = check_roll(d, 4) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
     p->w_order = check_roll(d, 3) ? RFT_K_CONTIGUOUS : RFT_MN_CONTIGUOUS;
     p->dynamic = how == 0;

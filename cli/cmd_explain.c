@@ -86,7 +86,7 @@ static void print_json(const explainer *e, const answer *a) {
         (json_int_t)a->m, "n", (json_int_t)a->desc.w.n, "k", (json_int_t)a->desc.w.k, "x", x, "w", w,
         "y", rft_type_name(o->y), "layout", o->layout, "epi", o->epi.text, "flops", a->work.flops,
         "min_bytes", a->work.bytes, "intensity", a->work.intensity, "bound", a->has_bound ? a->bound.what : "unknown", "bound_us",
-        a->has_bound ? json_real(1e6 * a->bound.seconds) : json_null(), "threads", (int)e->threads, "explain", lines_of(a->text));
+        json_known(1e6 * a->bound.seconds, a->has_bound), "threads", (int)e->threads, "explain", lines_of(a->text));
     json_print(object);
 }
 

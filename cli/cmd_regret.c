@@ -154,7 +154,7 @@ static void print_text(const regret_command *c) {
             (long long)t.n, (long long)c->s.n, 1e-3 * t.first, 1e-3 * t.best, 1e-3 * t.ours, t.first / t.best, t.first / t.ours);
 }
 
-static json_t *known(double value) { return value > 0 ? json_real(value) : json_null(); }
+static json_t *known(double value) { return json_known(value, value > 0); }
 
 static void print_json(const regret_command *c) {
     const sums t = sum_up(c);

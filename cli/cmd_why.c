@@ -69,7 +69,8 @@ static const char doc[] =
     "Says what decides the speed of one linear layer of a model: the phase; M, N and K; the layout; the types; what is "
     "fused behind the product; and whether the product is the hot spot at all. Then its bound, with --run its time, and what to "
     "do.\v"
-    "LAYER is a name of rooftile model's first column. MODEL and the flags are those of rooftile model.\n\n"
+    "LAYER is a name of rooftile model's first column. MODEL and the flags are those of rooftile model, for "
+    "one phase of inference and without --tp and --html.\n\n"
     "Example: rooftile why model.gguf ffn_down --phase decode:1 --run";
 
 int cmd_why(int argc, char **argv) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gnuplot.h - plots by gnuplot, run without a shell: its script comes through a pipe, its picture goes to a file that the tool
- * opens, so that no name of a file or a machine is ever part of a command. Called by cmd_roofline.c.
+ * opens, so that no name of a file or a machine is ever part of a command. Called by
+ * cmd_roofline.c and roofline_plot.c.
  */
 #ifndef GNUPLOT_H
 #define GNUPLOT_H

@@ -97,8 +97,6 @@ static void text_head(const model_report *r) {
         printf("%s\n\n", r->device);
 }
 
-static bool training(const model_report *r) { return r->n > 1 && r->rows[1].layer.pass != RFT_PASS_FORWARD; }
-
 static void text_layers(const model_report *r) {
     enum { N = 11 };
     column columns[N] = {{"layer", 0, true},      {"count", 0, false},     {"M", 0, false},       {"N", 0, false},
@@ -235,7 +233,7 @@ static void text_parts(const model_report *r) {
     free(cells);
     printf("%scontext %lld; activations and cache beside the linear layers in 16 bits%s\n", text_dim(), (long long)r->context,
            text_plain());
-    if (training(r))
+    if (r->kind.kind == RFT_PHASE_TRAIN)
         printf("%sdgrad: dX = dY W. wgrad: dW += dY^T X in f32. Derivatives of activations, bias gradients and the optimiser are "
                "not shown.%s\n", text_dim(), text_plain());
 }
@@ -352,9 +350,9 @@ void model_json(const model_report *r) {
                                r->cost.flops, "flops_per_token", r->cost.flops_per_token, "weight_bytes",
                                (json_int_t)r->cost.weight_bytes, "run_bytes", t.run_bytes);
     json_t *rest = json_pack("{s:o, s:o, s:o, s:o, s:o}", "packed_bytes", packed_json(r, t.packed), "bytes_per_weight",
-                             t.packed > 0 ? json_real(t.packed / t.weights) : json_null(), "bound_us",
-                             t.bounded ? json_real(t.bound_us) : json_null(), "us", t.timed ? json_real(t.us) : json_null(),
-                             "tokens_per_s", t.timed ? json_real(1e6 * (double)r->cost.tokens / t.us) : json_null());
+                             json_known(t.packed / t.weights, t.packed > 0), "bound_us", json_known(t.bound_us, t.bounded), "us",
+                             json_known(t.us, t.timed), "tokens_per_s",
+                             json_known(1e6 * (double)r->cost.tokens / t.us, t.timed));
     json_extend(object, rest);
     rest = json_pack("{s:I, s:I, s:f, s:f, s:f}", "parameters", (json_int_t)r->info.parameters, "active_parameters",
                      (json_int_t)r->info.active_parameters, "read_bytes", r->cost.read_bytes, "read_bytes_min",

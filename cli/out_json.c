@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * out_json.c - one JSON object a line for programs. Called by bench and model.
+ * out_json.c - one JSON object a line for programs. Called by every command that has --json.
  * Keys never change meaning; a value that is not known is null.
  */
 #include "out_json.h"
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NaN and Inf have no JSON form. */
-static json_t *known(double v, bool is_known) {
+json_t *json_known(double v, bool is_known) {
     json_t *number = is_known ? json_real(v) : NULL;
     return number ? number : json_null();
 }
@@ -39,7 +38,7 @@ static json_t *peers_of(const bench_row *row) {
     for (int i = 0; i < row->n_peer; i++) {
         const row_peer *p = &row->peer[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", p->name, "version", p->version, "us",
-                                              known(p->us, true), "ratio", known(p->ratio, true)));
+                                              json_known(p->us, true), "ratio", json_known(p->ratio, true)));
     }
     return list;
 }
@@ -50,14 +49,15 @@ json_t *json_of_row(const bench_row *r) {
                                r->kernel, "m", (json_int_t)r->m, "n", (json_int_t)r->n, "k", (json_int_t)r->k, "x", r->x, "w",
                                r->w, "y", r->y, "compute", r->compute, "layout", r->layout, "epi", r->epi, "phase", r->phase);
     json_t *numbers = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:o}", "flops",
-                                known(r->flops, true), "min_bytes", known(r->min_bytes, true), "intensity",
-                                known(r->intensity, true), "us", known(r->us, timed), "us_min", known(r->us_min, timed), "spread",
-                                known(r->spread, timed), "call_us", known(r->call_us, timed), "tflops", known(r->tflops, timed),
-                                "gbps", known(r->gbps, timed), "bound", r->bound, "bound_us", known(r->bound_us, roof),
-                                "pct_roof", known(r->pct_roof, roof && timed), "err", known(r->err, timed), "err_limit",
-                                known(r->err_limit, timed), "cold", r->cold, "threads", r->threads, "peer", peers_of(r));
-    json_t *shares = json_pack("{s:o, s:o, s:o}", "packed_bytes", known(r->packed_bytes, r->packed_bytes > 0), "pct_read",
-                               known(r->pct_read, r->pct_read > 0), "pct_peak", known(r->pct_peak, r->pct_peak > 0));
+                                json_known(r->flops, true), "min_bytes", json_known(r->min_bytes, true), "intensity",
+                                json_known(r->intensity, true), "us", json_known(r->us, timed), "us_min",
+                                json_known(r->us_min, timed), "spread", json_known(r->spread, timed), "call_us",
+                                json_known(r->call_us, timed), "tflops", json_known(r->tflops, timed), "gbps",
+                                json_known(r->gbps, timed), "bound", r->bound, "bound_us", json_known(r->bound_us, roof),
+                                "pct_roof", json_known(r->pct_roof, roof && timed), "err", json_known(r->err, timed), "err_limit",
+                                json_known(r->err_limit, timed), "cold", r->cold, "threads", r->threads, "peer", peers_of(r));
+    json_t *shares = json_pack("{s:o, s:o, s:o}", "packed_bytes", json_known(r->packed_bytes, r->packed_bytes > 0), "pct_read",
+                               json_known(r->pct_read, r->pct_read > 0), "pct_peak", json_known(r->pct_peak, r->pct_peak > 0));
     json_extend(object, numbers);
     json_extend(object, shares);
     return object;

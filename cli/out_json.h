@@ -12,6 +12,8 @@
 /* Keys: device kernel m n k x w y compute layout epi phase flops min_bytes intensity us us_min spread call_us tflops gbps bound
  * bound_us pct_roof err err_limit cold threads peer[{name, version, us, ratio}]. */
 json_t *json_of_row(const bench_row *row);
+/* null where it is not known, or NaN or infinite, which have no JSON form. */
+json_t *json_known(double v, bool is_known);
 /* A string from outside, such as a file's name: bytes that are not UTF-8, which JSON cannot hold, become '?'. NULL: null. */
 json_t *json_text(const char *text);
 /* Adds the keys of `more`, which is freed. */

@@ -23,7 +23,8 @@ double spec_read(const rft_machine *m, const rft_machine *spec, uint32_t level) 
     return found ? rft_machine_roof(spec, found->read_gbps, most_threads(m)) : 0;
 }
 
-double spec_peak(const rft_machine *m, const rft_machine *spec, uint32_t peak) {
+/* The same of a peak. */
+static double spec_peak(const rft_machine *m, const rft_machine *spec, uint32_t peak) {
     const rft_machine_peak *p = &m->peaks[peak];
     for (uint32_t i = 0; spec && i < spec->n_peaks; i++)
         if (strcmp(spec->peaks[i].op, p->op) == 0 && strcmp(spec->peaks[i].isa, p->isa) == 0)
@@ -127,8 +128,8 @@ static json_t *numbers(const double *v, uint32_t n) {
 
 static json_t *beside(const char *key, double measured, double spec) {
     bool known = spec > 0;
-    return json_pack("{s:o, s:o}", key, known ? json_real(spec) : json_null(), "pct_spec",
-                     known && measured > 0 ? json_real(100 * measured / spec) : json_null());
+    return json_pack("{s:o, s:o}", key, json_known(spec, known), "pct_spec",
+                     json_known(100 * measured / spec, known && measured > 0));
 }
 
 static void print_extended(json_t *object, json_t *more) {

@@ -13,8 +13,7 @@ void roofline_json(const rft_machine *m, const rft_machine *spec);
 /* path: as gnuplot_form takes it. An exit code. */
 int roofline_plot(const char *path, const rft_machine *m, const rft_machine *spec);
 
-/* The data sheet's roof beside a level's reads, or a peak, of m at its most threads; 0: not stated. */
+/* The data sheet's roof beside a level's reads of m at its most threads; 0: not stated. */
 double spec_read(const rft_machine *m, const rft_machine *spec, uint32_t level);
-double spec_peak(const rft_machine *m, const rft_machine *spec, uint32_t peak);
 
 #endif

@@ -179,9 +179,8 @@ static void add_product(json_t *object, const trace_row *row, const trace_bound 
     json_t *kind = json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:b}", "x", told(c->x), "w", told(c->w), "y", told(c->y),
                              "layout", told(c->layout), "packed", (int)c->packed, "epi", told(c->epi), "phase",
                              told(trace_phase(c)), "phase_guessed", (int)(sized && !c->phase[0]));
-    json_t *bound =
-        json_pack("{s:o, s:o, s:o}", "bound_us", bounded ? json_real(b->us) : json_null(), "bound",
-                  bounded ? json_string(b->what) : json_null(), "gap", bounded ? json_real(mean(row) / b->us) : json_null());
+    json_t *bound = json_pack("{s:o, s:o, s:o}", "bound_us", json_known(b->us, bounded), "bound",
+                              bounded ? json_string(b->what) : json_null(), "gap", json_known(mean(row) / b->us, bounded));
     json_extend(object, sizes);
     json_extend(object, kind);
     json_extend(object, bound);

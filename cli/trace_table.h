@@ -7,8 +7,8 @@
 
 #include "trace/trace.h"
 
-typedef struct trace_bound { /* of a row; seconds 0: none */
-    double us;               /* of one call */
+typedef struct trace_bound { /* of a row */
+    double us;               /* of one call; 0: none */
     const char *what;
 } trace_bound;
 

@@ -160,8 +160,6 @@ static json_t *advice_of(const why_facts *f) {
     return list;
 }
 
-static json_t *known(double value, bool is_known) { return is_known ? json_real(value) : json_null(); }
-
 void why_json(const why_facts *f) {
     const rft_layer *layer = &f->row->layer;
     json_t *object = json_of_row(&f->row->bench);
@@ -169,12 +167,12 @@ void why_json(const why_facts *f) {
         "{s:o, s:I, s:f, s:s, s:o, s:s, s:o, s:o, s:o}", "layer", json_text(layer->name), "count", (json_int_t)layer->count,
         "runs", layer->runs, "stored", layer->scheme[0] ? layer->scheme : rft_type_name(layer->type), "parts",
         json_text(layer->parts), "w_order", layer->order == RFT_MN_CONTIGUOUS ? "[in, out]" : "[out, in]", "compute_us",
-        known(f->compute_us, f->has_bound), "memory_us", known(f->memory_us, f->has_bound), "turn_m",
+        json_known(f->compute_us, f->has_bound), "memory_us", json_known(f->memory_us, f->has_bound), "turn_m",
         f->turn_m ? json_integer(f->turn_m) : json_null());
-    json_t *rest =
-        json_pack("{s:f, s:o, s:i, s:o, s:I, s:o, s:o}", "apart_bytes", f->apart_bytes, "share", known(f->share, f->share > 0),
-                  "place", f->rank, "linear_share", known(f->linear_share, f->linear_share > 0), "context",
-                  (json_int_t)f->s->context, "others", others_of(f), "to_do", advice_of(f));
+    json_t *rest = json_pack("{s:f, s:o, s:i, s:o, s:I, s:o, s:o}", "apart_bytes", f->apart_bytes, "share",
+                             json_known(f->share, f->share > 0), "place", f->rank, "linear_share",
+                             json_known(f->linear_share, f->linear_share > 0), "context", (json_int_t)f->s->context, "others",
+                             others_of(f), "to_do", advice_of(f));
     json_extend(object, more);
     json_extend(object, rest);
     json_print(object);
