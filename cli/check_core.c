@@ -249,6 +249,9 @@ static bool make_matrices(attempt *a) {
            make_scales(a) && place(a, AT_Y, &a->y, p->y, p->m, a->columns, p->batch);
 }
 
+/* 0 says dense as well. */
+static int64_t said(attempt *a, int64_t stride, int64_t dense) { return stride == dense && draw(a) % 2 ? 0 : stride; }
+
 static bool make_bytes(attempt *a, int at, rft_operand *operand, int64_t bytes) {
     operand->ptr = guard_place(&a->c->guards[at], (size_t)bytes, 1, false);
     return operand->ptr
@@ -287,7 +290,7 @@ static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
     case RFT_EPI_ADD:
         if (!place(a, at, &b, op->type, a->p->m, columns, a->p->batch))
             return false;
-        operand->ld = b.ld;
+        operand->ld = said(a, b.ld, columns);
         operand->batch_stride = draw(a) % 2 ? b.stride : 0;
         break;
     default:
@@ -316,9 +319,6 @@ static void describe_rows(attempt *a) {
     a->desc.m_min = drawn % 4 == 1 ? a->p->m / 2 : a->p->m;
     a->desc.m_max = drawn / 4 % 4 == 1 ? a->p->m + (int64_t)(drawn / 16 % 64) : a->p->m;
 }
-
-/* 0 says dense as well. */
-static int64_t said(attempt *a, int64_t stride, int64_t dense) { return stride == dense && draw(a) % 2 ? 0 : stride; }
 
 static void describe(attempt *a) {
     const check_problem *p = a->p;

@@ -31,6 +31,7 @@ static const char *const grid_epilogues[] = {
     "mask",           "bias:dropout=0.25",
     "swiglu",         "geglu:add",
     "geglu_tanh",     "scale=-1:bias:silu:mul@bf16:add=2:clamp=-6/6",
+    "mask:swiglu",    "add:geglu:mask:mul",
 };
 
 /* Kernels that read W where it lies say so in their op, and serve one order of it. */

@@ -216,7 +216,8 @@ typedef struct rft_linear_desc {
 
 typedef struct rft_operand { /* of an epilogue op; written where the op writes (quantised output's scales) */
     void *ptr;
-    int64_t ld, batch_stride; /* ld: 0 is the row's length; batch_stride 0: the same operand for every batch */
+    int64_t ld, batch_stride; /* ld: 0 is the row's length, n before a gated unit and n/2 behind it; batch_stride 0: the same
+                               * operand for every batch */
 } rft_operand;
 
 typedef struct rft_ctx rft_ctx;

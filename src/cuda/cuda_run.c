@@ -43,7 +43,7 @@ static void fill_args(const rft__problem *p, const rft_linear_args *from, rft__c
     }
     for (uint32_t i = 0; i < p->epi.n_operand; i++) {
         const rft_operand *const o = &from->operand[i];
-        a->operand[i] = (rft__cuda_operand){o->ptr, o->ld != 0 ? o->ld : p->epi.n_out, o->batch_stride};
+        a->operand[i] = (rft__cuda_operand){o->ptr, o->ld != 0 ? o->ld : rft__epi_row_columns(&p->epi, i), o->batch_stride};
     }
 }
 

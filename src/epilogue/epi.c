@@ -203,6 +203,19 @@ int64_t rft__epi_row_scales_ld(const rft__epi *epi, const rft_operand *operands)
 /* Columns that op i sees. */
 static int64_t columns_at(const rft__epi *epi, int i) { return i < epi->glu_at ? epi->n_in : epi->n_out; }
 
+static bool has_rows(const rft_epi_op *op) {
+    const rft__epi_access access = rft__epi_access_of(op->kind);
+    return access == RFT__EPI_MATRIX || access == RFT__EPI_BITS;
+}
+
+int64_t rft__epi_row_columns(const rft__epi *epi, uint32_t operand) {
+    int i = 0;
+    while (i < epi->n_op && !(has_rows(&epi->op[i]) && epi->op[i].operand == operand)) {
+        i++;
+    }
+    return columns_at(epi, i);
+}
+
 static size_t alignment_of(const rft_epi_op *op) {
     switch (rft__epi_access_of(op->kind)) {
     case RFT__EPI_BITS:
@@ -237,7 +250,7 @@ static bool extent_overflows(int64_t rows, int64_t columns, int64_t ld, int64_t 
 static rft_status check_extent(const rft_epi_op *op, const rft_operand *operand, int64_t columns, int64_t m, int64_t batch,
                                rft_error *err) {
     const rft__epi_access access = rft__epi_access_of(op->kind);
-    const bool rows = access == RFT__EPI_MATRIX || access == RFT__EPI_BITS;
+    const bool rows = has_rows(op);
     const int64_t ld = operand->ld ? operand->ld : columns;
     if (rows && ld < columns) {
         RFT_FAIL(err, RFT_E_ARG, "operand[%u].ld is %lld; %s reads rows of %lld elements", op->operand, (long long)operand->ld,
@@ -276,6 +289,9 @@ static rft_status check_op_operand(const rft__epi *epi, int i, const rft_operand
     RFT_TRY(check_pointer(op, operand, m == 0 || columns == 0 || batch == 0, err));
     if (op->kind == RFT_EPI_DROPOUT) {
         return check_dropout(columns, m, batch, err);
+    }
+    if (has_rows(op) && operand->ld == 0 && columns != rft__epi_row_columns(epi, op->operand)) {
+        RFT_FAIL(err, RFT_E_ARG, "operand[%u].ld is 0; read before and behind a gated unit, it needs one", op->operand);
     }
     return check_extent(op, operand, columns, m, batch, err);
 }

@@ -43,6 +43,8 @@ typedef struct rft__epi {
  * glu: the weight pairs gate and up (RFT_WEIGHT_GLU_*). alpha becomes a leading SCALE unless it is 1, or 0, which is
  * the caller's business. */
 rft_status rft__epi_make(rft__epi *epi, const rft_epi_op *ops, uint32_t count, int64_t n, bool glu, float alpha, rft_error *err);
+/* Elements of a row of this operand, which an ld of 0 stands for: what the first op sees that reads rows of it. */
+int64_t rft__epi_row_columns(const rft__epi *epi, uint32_t operand);
 /* Checks the operands of one run: count, NULL, ld, alignment of the element type, overflow of m * ld. */
 rft_status rft__epi_check_operands(const rft__epi *epi, const rft_operand *operands, uint32_t count, int64_t m, int64_t batch,
                                    rft_error *err);

@@ -212,6 +212,21 @@ static void row_length_by_position(void **state) {
     assert_int_equal(rft__epi_make(&epi, ops, 3, 20, true, 1.0f, NULL), RFT_OK);
     assert_int_equal(rft__epi_check_operands(&epi, good, 2, 4, 1, NULL), RFT_OK);
     assert_int_equal(rft__epi_check_operands(&epi, bad, 2, 4, 1, NULL), RFT_E_ARG);
+    assert_int_equal(rft__epi_row_columns(&epi, 0), 20);
+    assert_int_equal(rft__epi_row_columns(&epi, 1), 10);
+}
+
+/* An ld of 0 would be two lengths. */
+static void rows_on_both_sides_need_a_stride(void **state) {
+    (void)state;
+    const rft_epi_op ops[] = {{.kind = RFT_EPI_MASK}, SWIGLU, {.kind = RFT_EPI_MASK}};
+    const rft_operand dense = {data, 0, 0}, strided = {data, 20, 0};
+    rft_error err = {0};
+    rft__epi epi;
+    assert_int_equal(rft__epi_make(&epi, ops, 3, 20, true, 1.0f, NULL), RFT_OK);
+    assert_int_equal(rft__epi_check_operands(&epi, &strided, 1, 4, 1, NULL), RFT_OK);
+    assert_int_equal(rft__epi_check_operands(&epi, &dense, 1, 4, 1, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "operand[0].ld is 0"));
 }
 
 static void bytes_of_operands(void **state) {
@@ -318,7 +333,7 @@ int main(void) {
         cmocka_unit_test(text_and_names),
         cmocka_unit_test(bad_operands_are_refused),
         cmocka_unit_test(operand_counts),
-        cmocka_unit_test(row_length_by_position),
+        cmocka_unit_test(row_length_by_position), cmocka_unit_test(rows_on_both_sides_need_a_stride),
         cmocka_unit_test(bytes_of_operands),
         cmocka_unit_test(ops_at_known_points),
         cmocka_unit_test(mask_and_dropout_at_known_points),
