@@ -6,6 +6,7 @@
 #include "cuda/cuda_choice.h"
 #include "cuda/cuda_debug.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_ROWS = 256 };
@@ -93,7 +94,8 @@ void rft__cuda_choice_info(const rft__choice *choice, int64_t m, rft_plan_info *
     info->kernel = row->name;
     info->workspace = c->workspace;
     info->workspace_align = 256;
-    info->error_c = (gamma * k + parts - 1) * 0x1p-24 * (1.0 + k * 0x1p-23) + input_rounding(&c->p, row);
+    const double rounding = fmax(input_rounding(&c->p, row), input_rounding(&c->p, any));
+    info->error_c = (gamma * k + parts - 1) * 0x1p-24 * (1.0 + k * 0x1p-23) + rounding;
     info->error_eta = eta * (k + parts);
     info->threads = c->device->facts.sms;
 }

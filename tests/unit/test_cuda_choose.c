@@ -150,6 +150,23 @@ static void awkward_operands_have_a_kernel(void **state) {
     drop(c);
 }
 
+/* The bound is that of both kernels that a plan may run. */
+static void bound_covers_the_kernel_for_awkward_operands(void **state) {
+    (void)state;
+    rft__cuda_device d = gpu(90);
+    rft_linear_desc desc = layer(RFT_F32, RFT_F32, 1, 251, 9);
+    desc.m_min = 9;
+    desc.x_order = RFT_MN_CONTIGUOUS;
+    desc.compute = RFT_COMPUTE_TF32;
+    rft__cuda_choice *const c = choose(&d, &desc);
+    rft_plan_info info = {0};
+    rft__cuda_choice_info((const rft__choice *)(const void *)c, 9, &info);
+    assert_int_equal(row_at(c, 9)->compute, RFT__CUDA_F32);
+    assert_int_equal(c->any.config.row->compute, RFT__CUDA_TF32);
+    assert_true(info.error_c >= 2 * 0x1p-10);
+    drop(c);
+}
+
 static void explanations_name_every_row(void **state) {
     (void)state;
     rft__cuda_device d = gpu(90);
@@ -243,7 +260,7 @@ static void no_row_starts_more_blocks_than_a_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_row_starts_more_blocks_than_a_limit),
+        cmocka_unit_test(no_row_starts_more_blocks_than_a_limit), cmocka_unit_test(bound_covers_the_kernel_for_awkward_operands),
         cmocka_unit_test(ranges_cover_every_m),        cmocka_unit_test(architectures_decide),
         cmocka_unit_test(compute_decides),             cmocka_unit_test(nothing_to_multiply),
         cmocka_unit_test(batch_invariance_takes_one_config), cmocka_unit_test(awkward_operands_have_a_kernel),
