@@ -178,9 +178,16 @@ static bool deferred(const rft__problem *p, const rft__cuda_config *c) {
 
 /* ---- configs ---- */
 
+/* A box begins at a multiple of so many bytes along the contiguous side: elsewhere the copy is an illegal instruction to an H200,
+ * which no manual says. */
+enum { MAP_COLUMN = 16 };
+
 static const char *refuse(const rft__problem *p, int64_t m, const rft__cuda_row *r) {
     if (r->compute == RFT__CUDA_TF32 && (rft__cuda_x_mn(p) || rft__cuda_w_mn(p))) {
         return "multiplies tf32 from K-contiguous x and w only";
+    }
+    if (rft__cuda_w_mn(p) && halves(p) && p->w.n / 2 * rft__cuda_size(r->w) % MAP_COLUMN != 0) {
+        return "copies an MN-contiguous w from multiples of 16 bytes on; its up half begins elsewhere";
     }
     if (m > INT32_MAX - 1024 || p->w.n > INT32_MAX - 1024 || units(p, &(rft__cuda_config){.row = r}, m).count > MAX_UNITS) {
         return "counts at most 2^30 tiles";

@@ -309,6 +309,7 @@ static void load_later(unsigned to, const rft__cuda_map *map, int c0, int c1, in
                        unsigned mask) {
     const emulated_map *const m = (const emulated_map *)(uintptr_t)map->word[0];
     fault_unless(to % 1024 == 0 && m->rank == rank && (now->waited || (m->early && RFT_W_EARLY)));
+    fault_unless(c0 * (int)m->size % 16 == 0); /* an illegal instruction to an H200 */
     for (unsigned r = 0; r < RFT_CLUSTER; r++) {
         if (mask >> r & 1u) {
             late *const l = add_late(&blocks[r], to, barrier, box_bytes(m));

@@ -395,6 +395,19 @@ static void operands_that_tma_cannot_take_are_refused(void **state) {
     assert_non_null(row.family->unsuited(&p, &c, &a));
 }
 
+static void an_up_half_between_pieces_is_refused(void **state) {
+    (void)state;
+    const rft__cuda_row row = {.family = &rft__cuda_gemm_sm90, .x = RFT_F16, .w = RFT_F16, .compute = RFT__CUDA_F16,
+                               .bm = 64, .bn = 128, .bk = 64, .warps = 12};
+    for (int64_t n = 200; n <= 224; n += 2) {
+        rft__cuda_config list[RFT__CUDA_CONFIGS];
+        char reason[RFT__CUDA_REASON] = "";
+        const rft__problem p = layer(&row, RFT_F32, n, 384, RFT_WEIGHT_GLU_HALVES, RFT_K_CONTIGUOUS, RFT_MN_CONTIGUOUS);
+        assert_int_equal(row.family->configs(&h200, &p, 8, &row, list, reason) > 0, n / 2 % 8 == 0);
+        assert_int_equal(reason[0] == '\0', n / 2 % 8 == 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(staged_elements_have_places_of_their_own),
@@ -406,6 +419,7 @@ int main(void) {
         cmocka_unit_test(barriers_neither_hang_nor_lie),
         cmocka_unit_test(configs_fit_the_machine),
         cmocka_unit_test(operands_that_tma_cannot_take_are_refused),
+        cmocka_unit_test(an_up_half_between_pieces_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
