@@ -24,7 +24,8 @@ typedef struct model_command {
 static int add_shard(const model_command *c, const model_report *r, int64_t index, model_row *row) {
     rft_error err = {0};
     row->shard = rft_shard_init();
-    if (r->ranks > 0 && rft_model_get_shard(c->m.model, index, &r->kind, r->ranks, &row->shard, &err) != RFT_OK)
+    const rft_ranks ranks = {.tp = r->ranks};
+    if (r->ranks > 0 && rft_model_get_shard(c->m.model, index, &r->kind, &ranks, &row->shard, &err) != RFT_OK)
         return cli_failed(&err, "--tp");
     return CLI_OK;
 }
@@ -73,7 +74,8 @@ static int begin_report(model_command *c, int phase) {
     r->cost = rft_model_cost_init();
     if (rft_model_get_cost(c->m.model, &r->kind, &r->cost, &err) != RFT_OK)
         return cli_failed(&err, r->file);
-    if (r->ranks > 0 && rft_model_cache_share(c->m.model, r->ranks, &r->cache_share, &err) != RFT_OK)
+    const rft_ranks ranks = {.tp = r->ranks};
+    if (r->ranks > 0 && rft_model_cache_share(c->m.model, &r->kind, &ranks, &r->cache_share, &err) != RFT_OK)
         return cli_failed(&err, "--tp");
     return model_run_parts(&c->m, &r->kind, &r->context, &r->parts, &r->n_parts);
 }

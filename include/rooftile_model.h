@@ -147,19 +147,60 @@ typedef struct rft_part {
     double read_bytes, write_bytes;
 } rft_part;
 
-/* A layer cut over ranks: attention by heads, feed-forward parts and experts by hidden neurons, lm_head by words; routers, latent
- * projections and poolers are whole on each rank. Where something does not divide, this is the fullest rank. */
+/* Ranks that run one step together, in groups of `tp`. Every rank of a group has all tokens of the group: heads, hidden neurons
+ * and words are cut over it (tensor parallelism). With ep = 0 there is one group, over which experts are cut too.
+ *
+ * With ep > 0 (expert parallelism) there are ep ranks, in ep / tp groups. Experts are dealt out whole over all of them,
+ * ceil(E / ep) to the fullest. Groups are alike in all else and have tokens of their own (data parallelism); shared experts are
+ * cut over a group. So the DeepSeek-V3 report deploys its model (section 3.4: attention TP4 and DP8 beside EP32), and vLLM with
+ * EP = TP x DP.
+ *
+ * The phase is that of all ranks together: of its `batch` sequences a group has ceil(batch / (ep / tp)), so that decode:512 on 64
+ * ranks is 8 tokens for each. An expert meets tokens of all ranks. */
+typedef struct rft_ranks {
+    int64_t tp;            /* 1..1024 */
+    int64_t ep;            /* 0..1024, a multiple of tp */
+    double dispatch_bytes; /* of a value on its way to an expert; 0 stands for 2; 1 + 4 / 128 is FP8 with a scale for 128 */
+} rft_ranks;
+
+/* A layer on one rank. Attention is cut by heads, feed-forward parts and experts that are not dealt out by hidden neurons,
+ * lm_head by words; routers, latent projections and poolers are whole on each rank. Where something does not divide, this is the
+ * fullest rank. */
 typedef struct rft_shard {
     uint32_t struct_size;
-    int32_t divides;         /* 0: heads, neurons, words or blocks under one scale do not; `note` names them */
-    const char *split;       /* "N", "K", "heads" (a rank has the W of its heads), "": each rank has all of W */
+    int32_t divides;         /* 0: heads, neurons, words, experts or blocks under one scale do not; `note` names them */
+    const char *split;       /* "N", "K", "heads" or "experts" (a rank has the W of its own), "": each rank has all of W */
     int64_t n, k;            /* of a rank */
-    double weight_bytes;     /* of one W of a rank, its share of the stored bytes; of `count` W together count times that */
-    const char *collective;  /* behind it: "all-reduce", "all-gather" or "" */
-    double collective_bytes; /* of the results in 16 bits, of all `count` in the phase */
-    double sent_bytes;       /* by each rank over a ring: 2 (R - 1) / R of them to reduce, (R - 1) / R to gather */
+    double weight_bytes;     /* of one W of a rank, its share of the stored bytes */
+    const char *collective;  /* behind it, in its group: "all-reduce", "all-gather" or "" */
+    double collective_bytes; /* of the group's results in 16 bits, of all `count` in the phase */
+    double sent_bytes;       /* by each rank over a ring: 2 (tp - 1) / tp of them to reduce, (tp - 1) / tp to gather */
     char note[160];          /* "" where all divides and nothing is repeated */
+    int64_t m, count;        /* rows of X, and how many W the rank holds */
+    double runs, runs_min, runs_max; /* how many of them it reads, as in rft_layer; where e experts of a block are the rank's:
+                                      * e (1 - (1 - used / E)^tokens), at least used - (E - e), of the tokens of all ranks */
+    double flops;            /* of all that it runs, as expected */
 } rft_shard;
+
+typedef enum rft_exchange_kind {
+    RFT_EXCHANGE_DISPATCH = 1, /* each token goes to the ranks of its experts */
+    RFT_EXCHANGE_COMBINE = 2   /* the results come back, in 16 bits */
+} rft_exchange_kind;
+
+/* What ranks among which experts are dealt out send each other in a step, of all blocks together: a token once for each of its
+ * experts, as kernels of low latency do; those that send it once a rank send less. Tokens of a group are dealt over its ranks
+ * before (sequence parallelism), so that each leaves from one. Of N = ep ranks, E experts, e of them on a rank, t tokens, own of
+ * them on a rank, and u experts a token:
+ *   bytes     t u hidden b, where b is dispatch_bytes, or 2
+ *   dispatch  own u (N - 1) / N hidden b          min own max(0, u - e)              max own min(u, E - e)
+ *   combine   t u (e / E) (N - 1) / N hidden 2    min (t - own) max(0, u - (E - e))  max (t - own) min(u, e)
+ * expected where every choice is as likely. What a rank sends to combine is what was dispatched to it. */
+typedef struct rft_exchange {
+    uint32_t struct_size;
+    const char *name;                                  /* "dispatch", "combine" */
+    double bytes;                                      /* of all ranks, with what stays on its rank */
+    double sent_bytes, sent_bytes_min, sent_bytes_max; /* to other ranks, by that with the most tokens, or experts */
+} rft_exchange;
 
 typedef struct rft_model_cost { /* of the linear layers of one phase */
     uint32_t struct_size;
@@ -219,6 +260,7 @@ RFT_DEFINE_INIT(rft_layer)
 RFT_DEFINE_INIT(rft_weight_parts)
 RFT_DEFINE_INIT(rft_part)
 RFT_DEFINE_INIT(rft_shard)
+RFT_DEFINE_INIT(rft_exchange)
 RFT_DEFINE_INIT(rft_model_cost)
 RFT_DEFINE_INIT(rft_quantized)
 RFT_DEFINE_INIT(rft_quantize_options)
@@ -258,13 +300,17 @@ RFT_API rft_status rft_model_get_pass(const rft_model *model, int64_t row, const
 RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
                                       rft_error *err);                                            /* [any] */
 
-/* A row on one of 1..1024 ranks. RFT_E_UNSUPPORTED: its role is not known, or a step of training. */
-RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, int64_t ranks,
+/* A row on one rank. RFT_E_ARG: ranks out of range, or ep no multiple of tp; RFT_E_UNSUPPORTED: its role is not known, ep > 0 and
+ * there are no experts, or a step of training. The same of the next two. */
+RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, const rft_ranks *ranks,
                                        rft_shard *shard, rft_error *err);                         /* [any] */
-
-/* How much of the cache of keys and values the fullest of 1..1024 ranks holds: that of the kv heads which its heads read, all of
- * it where it is latent. RFT_E_UNSUPPORTED: the architecture is not known. */
-RFT_API rft_status rft_model_cache_share(const rft_model *model, int64_t ranks, double *share, rft_error *err); /* [any] */
+/* Of ranks with ep > 0. */
+RFT_API rft_status rft_model_get_exchange(const rft_model *model, rft_exchange_kind kind, const rft_phase *phase,
+                                          const rft_ranks *ranks, rft_exchange *exchange, rft_error *err); /* [any] */
+/* How much of the cache of keys and values the fullest rank holds: of its group's sequences that of the kv heads which its heads
+ * read, all of it where it is latent. */
+RFT_API rft_status rft_model_cache_share(const rft_model *model, const rft_phase *phase, const rft_ranks *ranks, double *share,
+                                         rft_error *err);                                         /* [any] */
 
 /* Parts by index; the count is 0 for NULL and for an unknown architecture. context: 0 .. 2^30, 0 in phases offline and train
  * and for encoders, which have no cache. Latent attention is taken in its absorbed form: keys and values are the latent ones. */

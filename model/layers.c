@@ -350,16 +350,16 @@ static void describe_epilogue(const rft__layer *row, rft_layer *out) {
     }
 }
 
-/* Of e experts of which each of t tokens takes u: those that any token takes, at least, at most, and as it is expected where
- * every choice is as likely. */
-static void route(const rft__layer *row, int64_t tokens, rft_layer *out) {
-    const double e = (double)row->experts, u = (double)row->used, t = (double)tokens, blocks = (double)row->count / e;
-    const double met = e * -expm1(t * log1p(-u / e)); /* u = e: log1p gives -inf, and all are met */
-    out->runs_min = blocks * u;
-    out->runs = blocks * met;
-    out->runs_max = blocks * fmin(e, t * u);
-    out->m = (int64_t)ceil(t * u / met - 1e-9);
-    out->flops = 2 * t * u * (double)row->n * (double)row->k * blocks;
+/* Of `held` among e experts of which each of t tokens takes u: those that any token takes, at least, at most, and as it is
+ * expected where every choice is as likely. */
+void rft__layer_route(const rft__layer *row, int64_t tokens, int64_t held, rft_layer *out) {
+    const double e = (double)row->experts, u = (double)row->used, t = (double)tokens, h = (double)held;
+    const double blocks = (double)row->count / e, met = -expm1(t * log1p(-u / e)); /* u = e: log1p gives -inf, and all are met */
+    out->runs_min = blocks * fmax(0, u - (e - h));
+    out->runs = blocks * (h * met);
+    out->runs_max = blocks * fmin(h, t * u);
+    out->m = (int64_t)ceil(t * u / (e * met) - 1e-9);
+    out->flops = 2 * t * u * (h / e) * (double)row->n * (double)row->k * blocks;
 }
 
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out) {
@@ -389,7 +389,7 @@ void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_laye
     out->runs = out->runs_min = out->runs_max = runs ? (double)row->count : 0;
     out->flops = 2.0 * (double)out->m * (double)(row->n * row->k) * out->runs;
     if (row->experts > 0) {
-        route(row, out->m, out);
+        rft__layer_route(row, out->m, row->experts, out);
     }
     describe_epilogue(row, out);
     out->pass = RFT_PASS_FORWARD;

@@ -64,6 +64,8 @@ int64_t rft__layers_idle(const rft__layers *layers);
 
 /* The public form of a row, in a checked phase. */
 void rft__layer_describe(const rft__layer *row, const rft_phase *phase, rft_layer *out);
+/* Of a routed row: what `held` of its experts are met by, in all blocks, where `tokens` are routed. */
+void rft__layer_route(const rft__layer *row, int64_t tokens, int64_t held, rft_layer *out);
 /* From the forward product to that of another pass. */
 void rft__layer_turn(rft_layer *layer, rft_pass pass);
 

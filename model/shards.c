@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shards.c - a linear layer cut over ranks (tensor parallelism). See rft_shard in rooftile_model.h.
+ * shards.c - a linear layer on one rank: cut over its group, or of experts that are dealt out the rank's own. See rft_ranks and
+ * rft_shard in rooftile_model.h; how tokens and experts meet stands in exchange.c.
  *
  * Which side is cut follows from what N and K of the product are: heads, hidden neurons and the vocabulary can be cut, the hidden
  * size and latent ranks cannot. K is cut where it can be (results are summed), else N, else each rank holds all of W.
  */
-#include "model_object.h"
+#include "ranks.h"
 
 #include "base/error.h"
 #include "base/sized.h"
-#include "phase.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define MAX_RANKS    1024
-#define RESULT_BYTES 2.0 /* of a value that ranks exchange */
 
 typedef struct cut { /* one side of W */
     const char *what; /* its units, NULL: it stays whole */
@@ -116,30 +113,56 @@ static void check_block(const rft__tensor *t, bool along_k, int64_t whole, int64
     }
 }
 
-/* Ranks sum what each has of K; logits are put together. What experts and those beside them give is summed once. */
-static void exchange(const rft__layer *row, const rft_layer *layer, const rft_phase *phase, int64_t ranks, rft_shard *s) {
+/* Ranks sum what each has of K; logits are put together. What experts that are cut and those beside them give is summed once. */
+static void exchange(const rft__layer *row, const rft_phase *own, const rft_ranks *ranks, rft_shard *s) {
     const bool sums = s->k < row->k, beside = row->product->where == RFT_IN_SPARSE && !row->product->routed;
-    const double others = (double)(ranks - 1) / (double)ranks;
-    if (sums && beside) {
+    const double others = (double)(ranks->tp - 1) / (double)ranks->tp;
+    if (sums && beside && ranks->ep == 0) {
         note(s, "summed with the experts");
     } else if (sums || (s->n < row->n && row->product->n == RFT_EXT_VOCAB)) {
-        const double rows = row->experts > 0 ? (double)(phase->batch * phase->tokens) : (double)layer->m;
-        const double times = row->experts > 0 ? (double)row->count / (double)row->experts : layer->runs;
+        const double rows = row->experts > 0 ? (double)(own->batch * own->tokens) : (double)s->m;
+        const double times = row->experts > 0 ? (double)row->count / (double)row->experts : s->runs;
         s->collective = sums ? "all-reduce" : "all-gather";
-        s->collective_bytes = rows * (double)row->n * times * RESULT_BYTES;
+        s->collective_bytes = rows * (double)row->n * times * RFT_RESULT_BYTES;
         s->sent_bytes = s->collective_bytes * others * (sums ? 2 : 1);
     }
 }
 
-static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, rft_shard *s) {
+static void take_runs(const rft_layer *layer, double share, rft_shard *s) {
+    s->m = layer->m;
+    s->runs = layer->runs;
+    s->runs_min = layer->runs_min;
+    s->runs_max = layer->runs_max;
+    s->flops = layer->flops * share;
+}
+
+/* Its W are whole, and meet the tokens of all ranks. */
+static void deal_layer(const rft__layer *row, const rft_phase *phase, int64_t ranks, rft_shard *s) {
+    const int64_t fullest = rft__ceil_div(row->experts, ranks);
+    const int64_t mine = units_of_rank("experts", row->experts, false, fullest, ranks, s);
+    rft_layer layer;
+    rft__layer_route(row, phase->batch * phase->tokens, mine, &layer);
+    take_runs(&layer, 1, s);
+    s->split = ranks > 1 ? "experts" : "";
+    s->count = rft__ceil_div(row->count * mine, row->experts);
+}
+
+/* One W a head: a rank has those of its heads. */
+static void deal_heads(const rft_model *m, const rft_layer *layer, int64_t ranks, rft_shard *s) {
+    const int64_t heads = m->hparams.heads;
+    const int64_t mine = units_of_rank("heads", heads, false, rft__ceil_div(heads, ranks), ranks, s);
+    const double share = (double)mine / (double)heads;
+    take_runs(layer, share, s);
+    s->split = ranks > 1 ? "heads" : "";
+    s->count = s->count / heads * mine;
+    s->runs *= share;
+    s->runs_min *= share;
+    s->runs_max *= share;
+}
+
+static void cut_layer(const rft_model *m, const rft__layer *row, const rft_layer *layer, int64_t ranks, rft_shard *s) {
     const rft__tensor *t = row->tensor >= 0 ? &m->tensors->list[row->tensor] : NULL;
     const cut k = cut_of(&m->hparams, row->product->k, row->k), n = cut_of(&m->hparams, row->product->n, row->n);
-    if (ranks > 1 && row->product->heads) {
-        s->split = "heads";
-        const int64_t mine = units_of_rank("heads", m->hparams.heads, false, rft__ceil_div(m->hparams.heads, ranks), ranks, s);
-        s->weight_bytes = (double)row->bytes * (double)mine / (double)m->hparams.heads;
-        return;
-    }
     if (ranks > 1 && k.what) {
         s->split = "K";
         s->k = size_of_rank(&m->hparams, &k, row->k, ranks, s);
@@ -149,49 +172,59 @@ static void cut_layer(const rft_model *m, const rft__layer *row, int64_t ranks, 
     }
     check_block(t, true, row->k, s->k, s);
     check_block(t, false, row->n, s->n, s);
-    s->weight_bytes = (double)row->bytes * ((double)s->n / (double)row->n) * ((double)s->k / (double)row->k);
+    const double share = ((double)s->n / (double)row->n) * ((double)s->k / (double)row->k);
+    take_runs(layer, share, s);
+    s->weight_bytes *= share;
 }
 
-static rft_status check_ranks(const rft_model *m, int64_t ranks, const char *what, rft_error *err) {
-    if (ranks < 1 || ranks > MAX_RANKS) {
-        RFT_FAIL(err, RFT_E_ARG, "ranks = %" PRId64 " is not in 1..%d", ranks, MAX_RANKS);
+static void place_layer(const rft_model *m, const rft__layer *row, const rft_phase *phase, const rft_ranks *ranks, rft_shard *s) {
+    const rft_phase own = rft__ranks_phase(ranks, phase);
+    rft_layer layer;
+    if (row->experts > 0 && ranks->ep > 0) {
+        deal_layer(row, phase, ranks->ep, s);
+        return;
     }
-    if (rft__hparams_unknown(&m->hparams)) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "the role of '%.99s' is not known, nor how it is cut", what);
+    rft__layer_describe(row, &own, &layer);
+    if (row->product->heads) {
+        deal_heads(m, &layer, ranks->tp, s);
+    } else {
+        cut_layer(m, row, &layer, ranks->tp, s);
     }
-    return RFT_OK;
+    exchange(row, &own, ranks, s);
 }
 
-rft_status rft_model_cache_share(const rft_model *m, int64_t ranks, double *share, rft_error *err) {
+rft_status rft_model_cache_share(const rft_model *m, const rft_phase *phase, const rft_ranks *ranks, double *share,
+                                 rft_error *err) {
     if (!m || !share) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "share" : "model");
     }
-    RFT_TRY(check_ranks(m, ranks, "the cache", err));
+    RFT_TRY(rft__ranks_check(m, phase, ranks, "the cache", err));
     const rft__hparams *h = &m->hparams;
-    *share = h->arch->mla ? 1 : (double)kv_of_rank(h, ranks) / (double)h->kv_heads;
+    const double heads = h->arch->mla ? 1 : (double)kv_of_rank(h, ranks->tp) / (double)h->kv_heads;
+    *share = heads * (double)rft__ranks_phase(ranks, phase).batch / (double)phase->batch;
     return RFT_OK;
 }
 
-rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, int64_t ranks, rft_shard *shard,
+rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, const rft_ranks *ranks, rft_shard *shard,
                                rft_error *err) {
     if (!m || !shard) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "shard" : "model");
     }
     RFT_TRY(rft__sized_check(shard, "shard", err));
-    rft_layer layer = rft_layer_init();
-    RFT_TRY(rft_model_get_layer(m, row, phase, &layer, err)); /* checks row and phase */
-    if (phase->kind == RFT_PHASE_TRAIN) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "phase train: what ranks exchange on the way back is not known");
+    if (row < 0 || row >= m->layers.count) {
+        RFT_FAIL(err, RFT_E_ARG, "row = %" PRId64 " is not in 0..%" PRId64 " (the model has %" PRId64 ")", row,
+                 m->layers.count - 1, m->layers.count);
     }
     const rft__layer *own = &m->layers.rows[row];
-    RFT_TRY(check_ranks(m, ranks, own->name, err));
+    RFT_TRY(rft__ranks_check(m, phase, ranks, own->name, err));
     rft_shard result = rft_shard_init();
     result.split = result.collective = "";
     result.divides = 1;
     result.n = own->n;
     result.k = own->k;
-    cut_layer(m, own, ranks, &result);
-    exchange(own, &layer, phase, ranks, &result);
+    result.count = own->count;
+    result.weight_bytes = (double)own->bytes;
+    place_layer(m, own, phase, ranks, &result);
     rft__sized_write(shard, &result, sizeof result);
     return RFT_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef RFT_TESTS_ASK_MODEL_H
 #define RFT_TESTS_ASK_MODEL_H
 
+#include "ask_ranks.h"
 #include "fuzz_input.h"
 
 #include "rooftile_analysis.h"
@@ -68,15 +69,8 @@ static inline void ask_everything(const rft_model *model) {
                 abort();
             }
         }
-        rft_shard shard = rft_shard_init();
-        if (!info.unknown && (rft_model_get_shard(model, i, &phase, 7, &shard, NULL) != RFT_OK || shard.n < 1 || shard.k < 1)) {
-            abort();
-        }
     }
-    double share;
-    if (!info.unknown && (rft_model_cache_share(model, 7, &share, NULL) != RFT_OK || !(share > 0 && share <= 1))) {
-        abort();
-    }
+    ask_ranks(model, &phase);
     for (int64_t i = 0; i < rft_model_part_count(model); i++) {
         rft_part part = rft_part_init();
         if (rft_model_get_part(model, i, &phase, 0, &part, NULL) != RFT_OK || part.read_bytes < 0) {

@@ -2,7 +2,7 @@
  *
  * fuzz_config.c - any bytes behind a brace as a config.json, and the text behind a slash as a phase.
  */
-#include "rooftile_model.h"
+#include "ask_ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,8 @@ static void ask(const rft_model *model) {
             !(layer.runs >= layer.runs_min * 0.999) || !(layer.runs <= layer.runs_max * 1.001)) {
             abort();
         }
-        rft_shard shard = rft_shard_init();
-        if (rft_model_get_shard(model, i, &phase, 7, &shard, NULL) != RFT_OK || shard.n < 1 || shard.k < 1) {
-            abort();
-        }
     }
+    ask_ranks(model, &phase);
     for (int64_t i = 0; i < rft_model_part_count(model); i++) {
         rft_part part = rft_part_init();
         if (rft_model_get_part(model, i, &phase, 0, &part, NULL) != RFT_OK || part.read_bytes < 0) {

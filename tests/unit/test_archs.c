@@ -252,7 +252,7 @@ static void whisper_hears_once(void **state) {
     assert_true(q.m == 6 && k.m == 60 && k.count == 2 && strcmp(k.name, "cross_attn_k") == 0);
     assert_int_equal(rft_model_get_layer(model, CROSS_K, &decode, &later, NULL), RFT_OK);
     assert_true(later.runs == 0 && later.flops == 0 && later.count == 2 && later.m == 60);
-    assert_int_equal(rft_model_get_shard(model, 3, &decode, 2, &shard, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, 3, &decode, &(rft_ranks){.tp = 2}, &shard, NULL), RFT_OK);
     assert_true(shard.k == 32 && shard.collective_bytes == 0); /* the encoder's: nothing to sum in this step */
     assert_int_equal(rft_model_get_layer(model, CROSS_Q, &decode, &later, NULL), RFT_OK);
     assert_true(later.runs == 2 && later.m == 2);
@@ -316,6 +316,10 @@ static void gguf_experts_are_stacked(void **state) {
     assert_string_equal(down.name, "expert_down");
     assert_true(down.count == 8 && down.n == 64 && down.k == 96 && down.weight_bytes == 64 * 96 * 2 && down.experts_used == 2);
     assert_int_equal(rft_model_layer_count(model), 9);
+    rft_shard shard = rft_shard_init();
+    const rft_phase one = {RFT_PHASE_DECODE, 1, 1};
+    assert_int_equal(rft_model_get_shard(model, 7, &one, &(rft_ranks){.tp = 1, .ep = 2}, &shard, NULL), RFT_OK);
+    assert_true(shard.divides && shard.count == 4 && shard.runs == 2 && shard.runs_max == 4 && shard.weight_bytes == 64 * 96 * 2);
     rft_model_free(model);
 }
 
@@ -431,8 +435,8 @@ static void gguf_deepseek_has_forms(void **state) {
         assert_gguf_row(model, 2, "attn_k_b", 4, 32, 16, "none");
         assert_gguf_row(model, 3, "attn_v_b", 4, 12, 32, "none");
         assert_gguf_row(model, 4, "attn_output", 1, 64, 48, "add");
-        assert_int_equal(rft_model_get_shard(model, 2, &phase, 2, &shard, NULL), RFT_OK);
-        assert_true(shard.divides && shard.n == 32 && shard.k == 16 && shard.weight_bytes == 32 * 16 * 2 / 2);
+        assert_int_equal(rft_model_get_shard(model, 2, &phase, &(rft_ranks){.tp = 2}, &shard, NULL), RFT_OK);
+        assert_true(shard.divides && shard.n == 32 && shard.k == 16 && shard.weight_bytes == 32 * 16 * 2 && shard.count == 2);
         assert_string_equal(shard.split, "heads");
         rft_model_free(model);
     }

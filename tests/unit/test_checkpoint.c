@@ -324,9 +324,9 @@ static void blocks_are_cut_whole(void **state) {
                               "\"weight_block_size\":[32,32]}}");
     rft_model *model = open_good(".");
     rft_shard shard = rft_shard_init();
-    assert_int_equal(rft_model_get_shard(model, 0, &phase, 2, &shard, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, &(rft_ranks){.tp = 2}, &shard, NULL), RFT_OK);
     assert_true(shard.divides && shard.n == 32 && shard.note[0] == 0 && shard.weight_bytes == (4096 + 16) / 2);
-    assert_int_equal(rft_model_get_shard(model, 0, &phase, 4, &shard, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, &(rft_ranks){.tp = 4}, &shard, NULL), RFT_OK);
     assert_true(!shard.divides && shard.n == 16);
     assert_string_equal(shard.note, "N = 16 is no multiple of blocks of 32");
     rft_model_free(model);

@@ -283,16 +283,17 @@ static void cache_of_a_rank(void **state) {
         double share;
     } rows[] = {{"llama-3.1-8b", 1, 1},     {"llama-3.1-8b", 8, 0.125}, {"llama-3.1-8b", 16, 0.125}, {"qwen2.5-7b", 8, 0.5},
                 {"gemma-3-1b", 4, 1},       {"deepseek-v3", 8, 1},      {"gpt2", 8, 2.0 / 12}};
+    const rft_phase phase = {RFT_PHASE_DECODE, 2, 1};
     double share;
     rft_error err;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rft_model *model = open_file(rows[i].file);
-        assert_int_equal(rft_model_cache_share(model, rows[i].ranks, &share, NULL), RFT_OK);
+        assert_int_equal(rft_model_cache_share(model, &phase, &(rft_ranks){.tp = rows[i].ranks}, &share, NULL), RFT_OK);
         if (share != rows[i].share) {
             fail_msg("%s: %g of the cache on one of %lld ranks", rows[i].file, share, (long long)rows[i].ranks);
         }
-        assert_int_equal(rft_model_cache_share(model, 0, &share, &err), RFT_E_ARG);
-        assert_int_equal(rft_model_cache_share(model, 2, NULL, &err), RFT_E_ARG);
+        assert_int_equal(rft_model_cache_share(model, &phase, &(rft_ranks){.tp = 0}, &share, &err), RFT_E_ARG);
+        assert_int_equal(rft_model_cache_share(model, &phase, &(rft_ranks){.tp = 2}, NULL, &err), RFT_E_ARG);
         rft_model_free(model);
     }
 }
@@ -330,7 +331,7 @@ static rft_shard shard_of(const char *file, const char *name, int64_t ranks) {
     do {
         assert_int_equal(rft_model_get_layer(model, ++row, &phase, &layer, NULL), RFT_OK);
     } while (strcmp(layer.name, name) != 0);
-    assert_int_equal(rft_model_get_shard(model, row, &phase, ranks, &shard, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, row, &phase, &(rft_ranks){.tp = ranks}, &shard, NULL), RFT_OK);
     rft_model_free(model);
     return shard;
 }

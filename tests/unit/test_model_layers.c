@@ -304,7 +304,7 @@ static void assert_shard(const rft_model *model, const wanted_shard *w) {
     rft_phase phase;
     rft_shard s = rft_shard_init();
     assert_int_equal(rft_phase_parse(w->phase, &phase, NULL), RFT_OK);
-    assert_int_equal(rft_model_get_shard(model, w->row, &phase, w->ranks, &s, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_shard(model, w->row, &phase, &(rft_ranks){.tp = w->ranks}, &s, NULL), RFT_OK);
     if (strcmp(s.split, w->split) != 0 || s.n != w->n || s.k != w->k || s.weight_bytes != w->weight_bytes ||
         strcmp(s.collective, w->collective) != 0 || s.collective_bytes != w->bytes || s.sent_bytes != w->sent ||
         s.divides != w->divides || strcmp(s.note, w->note) != 0) {
@@ -335,13 +335,13 @@ static void rows_are_cut(void **state) {
     rft_shard shard = rft_shard_init();
     const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
     rft_error err;
-    assert_int_equal(rft_model_get_shard(model, 0, &phase, 0, &shard, &err), RFT_E_ARG);
-    assert_non_null(strstr(err.message, "ranks = 0 is not in 1..1024"));
-    assert_int_equal(rft_model_get_shard(model, 0, &phase, INT64_MAX, &shard, &err), RFT_E_ARG);
-    assert_int_equal(rft_model_get_shard(model, 8, &phase, 2, &shard, &err), RFT_E_ARG);
-    assert_int_equal(rft_model_get_shard(model, 0, NULL, 2, &shard, &err), RFT_E_ARG);
-    assert_int_equal(rft_model_get_shard(NULL, 0, &phase, 2, &shard, &err), RFT_E_ARG);
-    assert_int_equal(rft_model_get_shard(model, 0, &phase, 2, NULL, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, &(rft_ranks){.tp = 0}, &shard, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "ranks.tp = 0 is not in 1..1024"));
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, &(rft_ranks){.tp = INT64_MAX}, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 8, &phase, &(rft_ranks){.tp = 2}, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 0, NULL, &(rft_ranks){.tp = 2}, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(NULL, 0, &phase, &(rft_ranks){.tp = 2}, &shard, &err), RFT_E_ARG);
+    assert_int_equal(rft_model_get_shard(model, 0, &phase, &(rft_ranks){.tp = 2}, NULL, &err), RFT_E_ARG);
     rft_model_free(model);
 }
 
@@ -378,7 +378,8 @@ static void unknown_models_are_listed(void **state) {
     assert_true(info.unknown && info.layers == 0 && info.parameters > 0);
     assert_int_equal(rft_model_part_count(model), 0);
     rft_shard shard = rft_shard_init();
-    assert_int_equal(rft_model_get_shard(model, 0, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, 2, &shard, NULL), RFT_E_UNSUPPORTED);
+    assert_int_equal(rft_model_get_shard(model, 0, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, &(rft_ranks){.tp = 2}, &shard, NULL),
+                     RFT_E_UNSUPPORTED);
     assert_matrices(model);
     rft_quantize_options o = rft_quantize_options_init();
     rft_error err = {0};

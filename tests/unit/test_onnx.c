@@ -242,7 +242,8 @@ static void branches_count_once(void **state) {
     assert_string_equal(row_of(model, 1).name, "#1/own");
     assert_string_equal(row_of(model, 2).name, "#2/own");
     rft_shard shard = rft_shard_init();
-    assert_int_equal(rft_model_get_shard(model, 0, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, 2, &shard, NULL), RFT_E_UNSUPPORTED);
+    assert_int_equal(rft_model_get_shard(model, 0, &(rft_phase){RFT_PHASE_DECODE, 1, 1}, &(rft_ranks){.tp = 2}, &shard, NULL),
+                     RFT_E_UNSUPPORTED);
     assert_int_equal(rft_model_part_count(model), 0);
     rft_model_free(model);
 }
