@@ -3,13 +3,12 @@
  * cmd_model.c - rooftile model: a model file as the products of one phase of inference or of a step of training, what bounds
  * each, and with --run what each reaches on the file's own weights.
  */
-#include "model_rows.h"
+#include "model_ranks.h"
 #include "report_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_RANKS    1024
 #define MODEL_PHASES 8
 
 typedef struct model_command {
@@ -17,23 +16,20 @@ typedef struct model_command {
     const char *html;
     const char *phases[MODEL_PHASES];
     int n_phases;
-    int64_t ranks; /* 0: not given */
     model_report reports[MODEL_PHASES];
 } model_command;
 
-static int add_shard(const model_command *c, const model_report *r, int64_t index, model_row *row) {
-    rft_error err = {0};
-    row->shard = rft_shard_init();
-    const rft_ranks ranks = {.tp = r->ranks};
-    if (r->ranks > 0 && rft_model_get_shard(c->m.model, index, &r->kind, &ranks, &row->shard, &err) != RFT_OK)
-        return cli_failed(&err, "--tp");
-    return CLI_OK;
+/* Of ranks the rows of one are those that are measured. */
+static int add_shard(const model_command *c, model_report *r, int64_t index) {
+    int code = model_shard_plan(&c->m, &r->kind, index, &r->shards[index]);
+    const bool runs = !r->shards[index].amiss && r->shards[index].layer.runs > 0;
+    return code == CLI_OK && r->ranks_measured && runs ? model_row_measure(&c->m, &r->shards[index]) : code;
 }
 
-static int add_layer(const model_command *c, const model_report *r, int64_t index, rft_pass pass, model_row *row) {
-    int code = add_shard(c, r, index, row);
-    if (code == CLI_OK)
-        code = model_row_plan(&c->m, &r->kind, index, pass, row);
+static int add_layer(const model_command *c, model_report *r, int64_t index, rft_pass pass, model_row *row) {
+    int code = model_row_plan(&c->m, &r->kind, index, pass, row);
+    if (code == CLI_OK && r->shards)
+        return add_shard(c, r, index);
     return code == CLI_OK && r->measured && row->layer.runs > 0 ? model_row_measure(&c->m, row) : code;
 }
 
@@ -42,6 +38,7 @@ static int add_layers(const model_command *c, model_report *r) {
     int64_t n = passes * rft_model_layer_count(c->m.model);
     int code = CLI_OK;
     r->rows = cli_alloc((size_t)n, sizeof *r->rows);
+    r->shards = r->ranks.sizes.tp > 0 ? cli_alloc((size_t)n, sizeof *r->shards) : NULL;
     for (int64_t i = 0; i < n && cli_goes_on(code); i++) {
         code = cli_worse(code, add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i]));
         r->n = i + 1;
@@ -50,7 +47,11 @@ static int add_layers(const model_command *c, model_report *r) {
 }
 
 static int parse_phases(model_command *c) {
-    const char *untrained = c->m.run.view ? "--view" : cli_8bit(c->m.run.x) ? "--x in 8 bits" : c->ranks > 0 ? "--tp" : NULL;
+    const char *untrained = c->m.run.view           ? "--view"
+                            : cli_8bit(c->m.run.x)  ? "--x in 8 bits"
+                            : c->m.ranks.ep > 0     ? "--ep"
+                            : c->m.ranks.tp > 0     ? "--tp"
+                                                    : NULL;
     for (int i = 0; i < c->n_phases; i++) {
         int code = model_run_phase(c->phases[i], &c->reports[i].kind);
         if (code != CLI_OK)
@@ -68,16 +69,14 @@ static int begin_report(model_command *c, int phase) {
     model_report *r = &c->reports[phase];
     r->file = c->m.file;
     r->phase = c->phases[phase];
-    r->measured = c->m.measure;
-    r->ranks = c->ranks;
+    r->measured = c->m.measure && c->m.ranks.tp == 0;
+    r->ranks_measured = c->m.measure && c->m.ranks.tp > 0;
     r->info = c->m.info;
     r->cost = rft_model_cost_init();
     if (rft_model_get_cost(c->m.model, &r->kind, &r->cost, &err) != RFT_OK)
         return cli_failed(&err, r->file);
-    const rft_ranks ranks = {.tp = r->ranks};
-    if (r->ranks > 0 && rft_model_cache_share(c->m.model, &r->kind, &ranks, &r->cache_share, &err) != RFT_OK)
-        return cli_failed(&err, "--tp");
-    return model_run_parts(&c->m, &r->kind, &r->context, &r->parts, &r->n_parts);
+    int code = ranks_begin(&c->m, &r->kind, &r->ranks);
+    return code == CLI_OK ? model_run_parts(&c->m, &r->kind, &r->context, &r->parts, &r->n_parts) : code;
 }
 
 static int finish_report(model_command *c, model_report *r) {
@@ -109,7 +108,7 @@ static int run_model(model_command *c) {
     return code;
 }
 
-static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&options_argp, 0, NULL, 0}, {&ranks_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     model_command *c = state->input;
@@ -117,6 +116,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &c->m.run;
+        state->child_inputs[1] = &c->m;
         return 0;
     case 'P':
         if (c->n_phases == MODEL_PHASES)
@@ -129,10 +129,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'C':
         if (!parse_int(arg, 0, MODEL_MOST_CONTEXT, &c->m.context, why))
             argp_error(state, "--context: %s", why);
-        return 0;
-    case 'T':
-        if (!parse_int(arg, 1, MAX_RANKS, &c->ranks, why))
-            argp_error(state, "--tp: %s", why);
         return 0;
     case 'R':
         c->m.measure = true;
@@ -164,6 +160,7 @@ static void close_model(model_command *c) {
     for (int i = 0; i < c->n_phases; i++) {
         free(c->reports[i].parts);
         free(c->reports[i].rows);
+        free(c->reports[i].shards);
     }
     free(c);
 }
@@ -174,7 +171,6 @@ int cmd_model(int argc, char **argv) {
                                                 "more than one may be given", 0},
                                                {"context", 'C', "N", 0,
                                                 "Tokens of a sequence in the cache before (1024 in decode, verify)", 0},
-                                               {"tp", 'T', "N", 0, "Show each layer cut over N ranks too", 0},
                                                {"run", 'R', NULL, 0, "Measure each distinct layer", 0},
                                                {"html", 'H', "FILE", 0, "Write all of it as one page for a browser too", 0},
                                                {0}};

@@ -2,6 +2,7 @@
  *
  * cmd_why.c - rooftile why: the six questions that decide the speed of one linear layer, answered on one screen.
  */
+#include "model_ranks.h"
 #include "why_facts.h"
 
 #include <stdio.h>
@@ -23,6 +24,15 @@ static int unknown_layer(const why_command *c) {
     return CLI_USAGE;
 }
 
+/* Nothing runs a W that is cut amid blocks. */
+static int measure_row(const why_command *c, model_row *row) {
+    if (row->amiss) {
+        cli_message("%s of one rank: %s", c->layer, row->shard.note);
+        return CLI_LIBRARY;
+    }
+    return c->s.m.measure ? model_row_measure(&c->s.m, row) : CLI_OK;
+}
+
 /* A name may have several rows, where blocks differ in type or shape. */
 static int show_layers(why_command *c) {
     int code = CLI_OK;
@@ -31,8 +41,7 @@ static int show_layers(why_command *c) {
         why_facts facts;
         if (strcmp(c->s.rows[i].layer.name, c->layer) != 0)
             continue;
-        if (c->s.m.measure)
-            code = cli_worse(code, model_row_measure(&c->s.m, &c->s.rows[i]));
+        code = cli_worse(code, measure_row(c, &c->s.rows[i]));
         if (!cli_goes_on(code))
             break;
         if (shown++ && !c->s.m.run.json)
@@ -43,12 +52,15 @@ static int show_layers(why_command *c) {
     return shown || code != CLI_OK ? code : unknown_layer(c);
 }
 
-static const struct argp_child children[] = {{&model_session_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&model_session_argp, 0, NULL, 0}, {&ranks_argp, 0, NULL, 0}, {0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     why_command *c = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &c->s; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &c->s;
+        state->child_inputs[1] = &c->s.m;
+        return 0;
     case 'R': c->s.m.measure = true; return 0;
     case ARGP_KEY_ARG:
         if (c->layer)
@@ -70,7 +82,7 @@ static const char doc[] =
     "fused behind the product; and whether the product is the hot spot at all. Then its bound, with --run its time, and what to "
     "do.\v"
     "LAYER is a name of rooftile model's first column. MODEL and the flags are those of rooftile model, for "
-    "one phase of inference and without --tp and --html.\n\n"
+    "one phase of inference and without --html; with --tp or --ep the answers are about what one rank has of the layer.\n\n"
     "Example: rooftile why model.gguf ffn_down --phase decode:1 --run";
 
 int cmd_why(int argc, char **argv) {

@@ -32,9 +32,26 @@ static int check_flags(const run_options *o) {
     return CLI_USAGE;
 }
 
+static int check_ranks(model_run *m) {
+    rft_ranks *r = &m->ranks;
+    if (m->dispatch && r->ep == 0) {
+        cli_message("--dispatch %s: without --ep no tokens are sent to experts", rft_type_name(m->dispatch));
+        return CLI_USAGE;
+    }
+    if (r->tp > 0 && r->ep % r->tp != 0) {
+        cli_message("--ep %lld --tp %lld: %lld ranks are no whole groups of %lld", (long long)r->ep, (long long)r->tp,
+                    (long long)r->ep, (long long)r->tp);
+        return CLI_USAGE;
+    }
+    r->tp += r->tp == 0 && r->ep > 0;
+    return CLI_OK;
+}
+
 int model_run_flags(model_run *m) {
     m->x_given = m->run.x != (rft_type)0;
     int code = check_flags(&m->run);
+    if (code == CLI_OK)
+        code = check_ranks(m);
     return code == CLI_OK ? options_finish(&m->run, "1") : code;
 }
 
@@ -48,11 +65,19 @@ int model_run_phase(const char *text, rft_phase *out) {
 
 /* ---- the file and the device ---- */
 
+/* Of codes with the share that each has of its scale. */
+static double value_bytes(rft_type type, const x_groups *groups, int64_t row) {
+    const double scaled = (double)(groups->k ? groups->k : row);
+    return (double)rft_type_bytes(type, 1) + (cli_8bit(type) && scaled > 0 ? sizeof(float) / scaled : 0);
+}
+
 int model_run_open(model_run *m) {
     rft_error err = {0};
     m->info = rft_model_info_init();
     if (rft_model_open(m->file, &m->model, &err) != RFT_OK || rft_model_get_info(m->model, &m->info, &err) != RFT_OK)
         return cli_failed(&err, m->file);
+    if (m->dispatch)
+        m->ranks.dispatch_bytes = value_bytes(m->dispatch, &m->dispatch_groups, m->info.hidden);
     return CLI_OK;
 }
 
@@ -146,7 +171,7 @@ static void take_turn(bench_job *job, const model_row *row) {
 }
 
 /* W changes at each step of training, so it is never packed. */
-int model_row_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row) {
+static int read_row(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row) {
     rft_error err = {0};
     run_options run = m->run;
     run.dynamic |= phase->kind == RFT_PHASE_TRAIN;
@@ -155,10 +180,51 @@ int model_row_plan(const model_run *m, const rft_phase *phase, int64_t index, rf
         return cli_failed(&err, m->file);
     row->options = model_layer_options(&run, m->x_given, m->model, &row->layer, &row->decoded);
     name_row(row);
+    return CLI_OK;
+}
+
+static int plan_row(const model_run *m, model_row *row) {
+    rft_error err = {0};
     if (add_bytes(m, row, &err) != RFT_OK)
         return cli_failed(&err, row->name);
     take_turn(m->job, row);
     return bench_plan(m->job, row->layer.n, row->layer.k, row->layer.m, &row->bench);
+}
+
+int model_row_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row) {
+    int code = read_row(m, phase, index, pass, row);
+    return code == CLI_OK ? plan_row(m, row) : code;
+}
+
+/* A rank's layer is one like others, but a W that is cut is none that the file has. */
+static void take_shard(rft_layer *layer, const rft_shard *s) {
+    if (s->n != layer->n || s->k != layer->k)
+        layer->tensor = layer->bias_tensor = -1;
+    layer->m = s->m;
+    layer->n = s->n;
+    layer->k = s->k;
+    layer->count = s->count;
+    layer->weight_bytes = (uint64_t)s->weight_bytes;
+    layer->runs = s->runs;
+    layer->runs_min = s->runs_min;
+    layer->runs_max = s->runs_max;
+    layer->flops = s->flops;
+}
+
+int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, model_row *row) {
+    rft_error err = {0};
+    rft_work work = {.struct_size = sizeof work};
+    int code = read_row(m, phase, index, RFT_PASS_FORWARD, row);
+    if (code != CLI_OK)
+        return code;
+    row->shard = rft_shard_init();
+    if (rft_model_get_shard(m->model, index, phase, &m->ranks, &row->shard, &err) != RFT_OK)
+        return cli_failed(&err, m->ranks.ep > 0 ? "--ep" : "--tp");
+    take_shard(&row->layer, &row->shard);
+    const rft_linear_desc desc = model_row_desc(row);
+    row->amiss = !row->shard.divides && rft_work_of(&desc, row->layer.m, &work, NULL) != RFT_OK;
+    row->bench.bound = "";
+    return row->amiss ? CLI_OK : plan_row(m, row);
 }
 
 static void keep_row(void *user, const bench_row *row) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_rows.h - a model file and the device that its layers run on, or that a data sheet describes: each layer and pass planned
- * as a row, and measured on its own weights. Called by model, why and regret, in the order of the functions here.
+ * model_rows.h - a model file and the device that its layers run on, or that a data sheet describes: each layer and pass, or
+ * what a rank has of it, planned as a row, and measured on its own weights. Called by model, why and regret, in the order of the
+ * functions here.
  */
 #ifndef MODEL_ROWS_H
 #define MODEL_ROWS_H
@@ -16,6 +17,9 @@ typedef struct model_run {
     const char *file;
     int64_t context; /* tokens in the cache; -1: not given */
     bool measure, x_given;
+    rft_ranks ranks; /* tp 0: none are asked for; made sound by model_run_flags and model_run_open */
+    rft_type dispatch; /* 0: not given */
+    x_groups dispatch_groups;
     rft_model *model;
     rft_model_info info;
     bench_job *job;
@@ -36,7 +40,9 @@ void model_run_close(model_run *m);
 /* The row of a layer in one pass, all but its shard; the job's phase is that of the rows. They point to their own options, so
  * they stay where they are. */
 int model_row_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row);
-/* Proves and times it on its own weights, of a config.json on random ones. */
+/* The same of what one rank of m->ranks has of it. It may be amiss. */
+int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, model_row *row);
+/* Proves and times it on its own weights, of a config.json and of W that are cut on random ones. */
 int model_row_measure(const model_run *m, model_row *row);
 
 #endif

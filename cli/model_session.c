@@ -3,6 +3,7 @@
  * model_session.c - see model_session.h.
  */
 #include "model_session.h"
+#include "model_ranks.h"
 
 #include <stdlib.h>
 
@@ -41,7 +42,7 @@ static int add_rest(model_session *s) {
     rft_part *parts;
     int64_t n;
     int code = model_run_parts(&s->m, &s->phase, &s->context, &parts, &n);
-    for (int64_t i = 0; i < n && code == CLI_OK; i++)
+    for (int64_t i = 0; i < n && code == CLI_OK && s->m.ranks.tp == 0; i++)
         model_add_part(&s->rest, &parts[i]);
     free(parts);
     return code;
@@ -53,7 +54,8 @@ static int plan_layers(model_session *s) {
     s->m.job->phase = s->phase_text;
     s->rows = cli_alloc((size_t)n, sizeof *s->rows);
     for (int64_t i = 0; i < n && code == CLI_OK; i++) {
-        code = model_row_plan(&s->m, &s->phase, i, RFT_PASS_FORWARD, &s->rows[i]);
+        code = s->m.ranks.tp > 0 ? model_shard_plan(&s->m, &s->phase, i, &s->rows[i])
+                                 : model_row_plan(&s->m, &s->phase, i, RFT_PASS_FORWARD, &s->rows[i]);
         s->n = i + 1;
     }
     return code;
@@ -65,6 +67,8 @@ int model_session_open(model_session *s) {
         code = choose_phase(s);
     if (code == CLI_OK)
         code = model_run_open(&s->m);
+    if (code == CLI_OK)
+        code = ranks_begin(&s->m, &s->phase, &s->ranks);
     if (code == CLI_OK)
         code = add_rest(s);
     if (code == CLI_OK)

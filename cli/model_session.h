@@ -13,9 +13,10 @@ typedef struct model_session {
     const char *phase_text;
     rft_phase phase;
     int64_t context; /* tokens in the cache */
-    model_row *rows; /* all planned, in the order of execution */
+    model_ranks ranks;
+    model_row *rows; /* all planned, in the order of execution; of one rank where there are any */
     int64_t n;
-    rft_part rest; /* of a step, all that its linear layers are not; zeroed where that is not known */
+    rft_part rest; /* of a step, all that its linear layers are not; zeroed where that is not known, as of one rank */
 } model_session;
 
 /* A session for the flags of a command line. */

@@ -2,7 +2,7 @@
  *
  * model_table.c - the report of `rooftile model`: for people two tables and totals, for programs a row a layer and totals.
  */
-#include "model_table.h"
+#include "model_ranks.h"
 #include "out_json.h"
 #include "out_text.h"
 
@@ -53,15 +53,6 @@ rft_part model_step_total(const model_report *r) {
     return sum;
 }
 
-static rft_shard shards_total(const model_report *r) {
-    rft_shard sum = rft_shard_init();
-    for (int64_t i = 0; i < r->n; i++) {
-        sum.weight_bytes += (double)r->rows[i].layer.count * r->rows[i].shard.weight_bytes;
-        sum.sent_bytes += r->rows[i].shard.sent_bytes;
-    }
-    return sum;
-}
-
 static void text_head(const model_report *r) {
     const rft_model_info *i = &r->info;
     cell parameters;
@@ -97,14 +88,14 @@ static void text_head(const model_report *r) {
         printf("%s\n\n", r->device);
 }
 
-static void text_layers(const model_report *r) {
+void model_text_layers(const model_row *rows, int64_t n) {
     enum { N = 11 };
     column columns[N] = {{"layer", 0, true},      {"count", 0, false},     {"M", 0, false},       {"N", 0, false},
                          {"K", 0, false},         {"W", 0, true},          {"epilogue", 0, true}, {"W, kB", 0, false},
                          {"FLOP/byte", 0, false}, {"bound, us", 0, false}, {"by", 0, true}};
-    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells);
-    for (int64_t i = 0; i < r->n; i++) {
-        const model_row *row = &r->rows[i];
+    cell *cells = cli_alloc((size_t)(n * N), sizeof *cells);
+    for (int64_t i = 0; i < n; i++) {
+        const model_row *row = &rows[i];
         cell *c = cells + i * N;
         snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
         bool all = row->layer.experts == 0 && row->layer.runs > 0;
@@ -122,7 +113,7 @@ static void text_layers(const model_report *r) {
             strcpy(c[9], "-");
         snprintf(c[10], CELL, "%s", row->bench.bound);
     }
-    text_table(columns, N, cells, (size_t)r->n);
+    text_table(columns, N, cells, (size_t)n);
     free(cells);
 }
 
@@ -140,32 +131,32 @@ static void measured_cells(cell *c, int n, const bench_row *b) {
     snprintf(c[5], CELL, "%.3f", b->err_limit > 0 ? b->err / b->err_limit : 0);
 }
 
-static void text_runs(const model_report *r) {
+void model_text_runs(const model_row *rows, int64_t n, bool measured) {
     enum { MEASURED = 6, N = MEASURED + 2 };
     column columns[N] = {{"layer", 0, true}, {"us", 0, false},     {"spread", 0, false},  {"GFLOP/s", 0, false},
                          {"GB/s", 0, false}, {"roof %", 0, false}, {"err/lim", 0, false}, {"kernel", 0, true}};
-    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells);
-    int n = r->measured ? N : 2;
-    for (int64_t i = 0; i < r->n; i++) {
-        const model_row *row = &r->rows[i];
-        cell *c = cells + i * n;
+    cell *cells = cli_alloc((size_t)(n * N), sizeof *cells);
+    int used = measured ? N : 2;
+    for (int64_t i = 0; i < n; i++) {
+        const model_row *row = &rows[i];
+        cell *c = cells + i * used;
         snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
-        if (r->measured)
+        if (measured)
             measured_cells(c + 1, MEASURED, &row->bench);
-        snprintf(c[n - 1], CELL, "%s", row->bench.kernel);
+        snprintf(c[used - 1], CELL, "%s", row->bench.kernel[0] ? row->bench.kernel : "-");
     }
-    columns[n - 1] = columns[N - 1];
+    columns[used - 1] = columns[N - 1];
     putchar('\n');
-    text_table(columns, n, cells, (size_t)r->n);
+    text_table(columns, used, cells, (size_t)n);
     free(cells);
 }
 
-static void text_peers(const model_report *r) {
-    for (int64_t i = 0; i < r->n; i++)
-        for (int j = 0; j < r->rows[i].bench.n_peer; j++) {
-            const row_peer *p = &r->rows[i].bench.peer[j];
-            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", r->rows[i].name, p->name,
-                   p->version, p->us, p->ratio);
+void model_text_peers(const model_row *rows, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < rows[i].bench.n_peer; j++) {
+            const row_peer *p = &rows[i].bench.peer[j];
+            printf("%s%-12s %s %s: %.4g us, %.2f times ours\n", i == 0 && j == 0 ? "\n" : "", rows[i].name, p->name, p->version,
+                   p->us, p->ratio);
         }
 }
 
@@ -238,34 +229,6 @@ static void text_parts(const model_report *r) {
                "not shown.%s\n", text_dim(), text_plain());
 }
 
-static void text_shards(const model_report *r) {
-    enum { N = 8 };
-    column columns[N] = {{"a rank", 0, true}, {"cut", 0, true},   {"N", 0, false},    {"K", 0, false},
-                         {"W, kB", 0, false}, {"behind", 0, true}, {"sends", 0, false}, {"note", 0, true}};
-    cell *cells = cli_alloc((size_t)(r->n * N), sizeof *cells), weights, sent;
-    for (int64_t i = 0; i < r->n; i++) {
-        const rft_shard *s = &r->rows[i].shard;
-        cell *c = cells + i * N;
-        snprintf(c[0], CELL, "%s", r->rows[i].layer.name);
-        snprintf(c[1], CELL, "%s", s->split[0] ? s->split : "-");
-        snprintf(c[2], CELL, "%lld", (long long)s->n);
-        snprintf(c[3], CELL, "%lld", (long long)s->k);
-        snprintf(c[4], CELL, "%.0f", 1e-3 * s->weight_bytes);
-        snprintf(c[5], CELL, "%s", s->collective[0] ? s->collective : "-");
-        amount(c[6], s->sent_bytes, "B");
-        _Static_assert(CELL >= sizeof s->note, "a note is shown whole");
-        strcpy(c[7], s->note);
-    }
-    putchar('\n');
-    text_table(columns, N, cells, (size_t)r->n);
-    free(cells);
-    const rft_shard total = shards_total(r);
-    amount(weights, total.weight_bytes, "B");
-    amount(sent, total.sent_bytes, "B");
-    printf("each of %lld ranks holds %s of W and %.3g %% of the cache, and sends %s in a step\n", (long long)r->ranks, weights,
-           100 * r->cache_share, sent);
-}
-
 static void text_notes(const model_report *r) {
     bool decoded = false;
     for (int64_t i = 0; i < r->n; i++)
@@ -280,19 +243,23 @@ static void text_notes(const model_report *r) {
     if (decoded)
         printf("%sA→B: stored as A, decoded to B when loaded; bytes, intensity and bound of a row are those of its run.%s\n",
                text_dim(), text_plain());
-    if (r->measured && r->info.format == RFT_MODEL_CONFIG)
+    if ((r->measured || r->ranks_measured) && r->info.format == RFT_MODEL_CONFIG)
         printf("%sA config.json holds no weights: random ones were run.%s\n", text_dim(), text_plain());
+    else if (r->ranks_measured)
+        printf("%sOf W that are cut random ones were run.%s\n", text_dim(), text_plain());
 }
 
 void model_text(const model_report *r) {
     text_head(r);
-    text_layers(r);
-    text_runs(r);
-    text_peers(r);
+    model_text_layers(r->rows, r->n);
+    if (!r->shards) {
+        model_text_runs(r->rows, r->n, r->measured);
+        model_text_peers(r->rows, r->n);
+    }
     text_totals(r);
     text_parts(r);
-    if (r->ranks > 0)
-        text_shards(r);
+    if (r->shards)
+        ranks_text(r);
     text_notes(r);
 }
 
@@ -301,14 +268,6 @@ static void add_routing(json_t *object, const rft_layer *layer) {
                              "experts_used", (json_int_t)layer->experts_used, "runs", layer->runs, "runs_min", layer->runs_min,
                              "runs_max", layer->runs_max, "role_unknown", (int)layer->unknown);
     json_extend(object, more);
-}
-
-static void add_shard(json_t *object, const rft_shard *s) {
-    json_object_set_new(object, "rank",
-                        json_pack("{s:s, s:I, s:I, s:f, s:s, s:f, s:f, s:b, s:s}", "split", s->split, "n", (json_int_t)s->n, "k",
-                                  (json_int_t)s->k, "weight_bytes", s->weight_bytes, "collective", s->collective,
-                                  "collective_bytes", s->collective_bytes, "sent_bytes", s->sent_bytes, "divides",
-                                  (int)s->divides, "note", s->note));
 }
 
 static void json_parts(const model_report *r) {
@@ -340,11 +299,12 @@ void model_json(const model_report *r) {
         json_t *object = json_of_row(&r->rows[i].bench);
         json_extend(object, layer_json(r, &r->rows[i]));
         add_routing(object, &r->rows[i].layer);
-        if (r->ranks > 0)
-            add_shard(object, &r->rows[i].shard);
+        if (r->shards)
+            json_object_set_new(object, "rank", ranks_row_json(&r->shards[i]));
         json_print(object);
     }
     json_parts(r);
+    ranks_exchange_json(&r->ranks, r->phase);
     json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:f}", "totals", json_text(r->file), "architecture",
                                r->info.architecture, "phase", r->phase, "tokens", (json_int_t)r->cost.tokens, "flops",
                                r->cost.flops, "flops_per_token", r->cost.flops_per_token, "weight_bytes",
@@ -362,11 +322,7 @@ void model_json(const model_report *r) {
                      linear.read_bytes + linear.write_bytes, "step_flops", step.flops, "step_bytes",
                      step.read_bytes + step.write_bytes);
     json_extend(object, rest);
-    if (r->ranks > 0) {
-        const rft_shard total = shards_total(r);
-        json_extend(object, json_pack("{s:I, s:f, s:f, s:f}", "ranks", (json_int_t)r->ranks, "rank_weight_bytes",
-                                      total.weight_bytes, "rank_sent_bytes", total.sent_bytes, "rank_cache_share",
-                                      r->cache_share));
-    }
+    if (r->shards)
+        json_extend(object, ranks_totals_json(r));
     json_print(object);
 }

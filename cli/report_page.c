@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "report_page.h"
 #include "html.h"
+#include "model_ranks.h"
 #include "report_embedded.h"
 
 #include <errno.h>
@@ -358,6 +359,72 @@ static void step_table(FILE *f, const model_report *r) {
     fputs("</tbody></table></div>\n", f);
 }
 
+static void rank_cells(FILE *f, const model_row *row, bool measured) {
+    const rft_shard *s = &row->shard;
+    cell runs;
+    html_element(f, "td", NULL, s->split[0] ? s->split : "–");
+    snprintf(runs, sizeof runs, row->layer.experts ? "%.4g of %lld" : "%.4g", s->runs, (long long)s->count);
+    number(f, s->runs, runs);
+    whole(f, s->m);
+    whole(f, s->n);
+    whole(f, s->k);
+    three(f, 1e-6 * s->weight_bytes, format_3);
+    three(f, row->bench.bound_us, format_us);
+    if (measured)
+        three(f, row->bench.us, format_us);
+    html_element(f, "td", NULL, s->collective[0] ? s->collective : "–");
+    three(f, 1e-6 * s->sent_bytes, format_3);
+    html_element(f, "td", NULL, s->note);
+}
+
+static void exchange_row(FILE *f, const rft_exchange *e, bool measured) {
+    cell spread;
+    if (!e)
+        return;
+    fprintf(f, "<tr><th scope=\"row\">%s</th>\n", e->name);
+    html_element(f, "td", NULL, "–");
+    for (int i = 0; i < 6 + measured; i++)
+        number(f, 0, "–");
+    html_element(f, "td", NULL, "all-to-all");
+    three(f, 1e-6 * e->sent_bytes, format_3);
+    ranks_spread(e, spread);
+    html_element(f, "td", NULL, spread);
+    fputs("</tr>\n", f);
+}
+
+static void rank_rows(FILE *f, const model_report *r) {
+    for (int64_t i = 0; i < r->n; i++) {
+        exchange_row(f, ranks_before(r, i), r->ranks_measured);
+        fputs("<tr><th scope=\"row\"><bdi>", f);
+        html_text(f, r->shards[i].name);
+        fputs("</bdi></th>\n", f);
+        rank_cells(f, &r->shards[i], r->ranks_measured);
+        fputs("</tr>\n", f);
+        exchange_row(f, ranks_behind(r, i), r->ranks_measured);
+    }
+}
+
+static void rank_table(FILE *f, const model_report *r) {
+    static const char *const titles[] = {"a rank",    "cut", "count",  "M",         "N",   "K", "W, MB",
+                                         "bound, µs", "µs",  "behind", "sends, MB", "note"};
+    char text[RANKS_TEXT];
+    if (!r->shards)
+        return;
+    html_element(f, "h3", NULL, "One of the ranks");
+    ranks_tokens(&r->ranks, r->phase, &r->kind, text);
+    if (text[0])
+        html_element(f, "p", NULL, text);
+    ranks_sentence(r, text);
+    html_element(f, "p", NULL, text);
+    fputs("<div class=\"wide\"><table class=\"sortable\">\n<thead><tr>\n", f);
+    for (int i = 0; i < 12; i++)
+        if (i != 8 || r->ranks_measured)
+            heading(f, titles[i], (i > 1 && i < 9) || i == 10);
+    fputs("</tr></thead>\n<tbody>\n", f);
+    rank_rows(f, r);
+    fputs("</tbody></table></div>\n", f);
+}
+
 static void phase_section(FILE *f, const model_report *r, int phase) {
     fprintf(f, "<section class=\"phase phase-%d\" data-phase=\"%d\">\n<h2><i></i>", phase, phase);
     html_text(f, r->phase);
@@ -369,6 +436,7 @@ static void phase_section(FILE *f, const model_report *r, int phase) {
         report_advice(f, r);
     layer_table(f, r, phase);
     step_table(f, r);
+    rank_table(f, r);
     fputs("</section>\n", f);
 }
 

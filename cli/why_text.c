@@ -2,6 +2,7 @@
  *
  * why_text.c - the facts of why_facts.h as one screen for people, and as an object for programs.
  */
+#include "model_ranks.h"
 #include "out_json.h"
 #include "out_text.h"
 #include "why_facts.h"
@@ -42,6 +43,45 @@ static void print_phase(const why_facts *f) {
         printf("arithmetic takes as long as the reading of W from M = %lld on\n", (long long)f->turn_m);
     else
         printf("FLOP/byte %.3g\n", f->row->bench.intensity);
+}
+
+static void print_sends(const rft_exchange *e) {
+    cell sent, spread;
+    format_si(sent, e->sent_bytes, "B");
+    ranks_spread(e, spread);
+    printf("; %s sends %s, %s", e->name, sent, spread);
+}
+
+static const char *split_text(const rft_shard *s) {
+    return strcmp(s->split, "heads") == 0     ? "those of its heads"
+           : strcmp(s->split, "experts") == 0 ? "dealt out whole"
+           : s->split[0] == 'N'               ? "each cut along N"
+           : s->split[0] == 'K'               ? "each cut along K"
+                                              : "each whole";
+}
+
+/* What is sent is that of all its runs in the step. */
+static void print_rank(const why_facts *f) {
+    const rft_shard *s = &f->row->shard;
+    const model_ranks *r = &f->s->ranks;
+    char text[RANKS_TEXT];
+    cell sent;
+    if (r->sizes.tp == 0)
+        return;
+    ranks_tokens(r, f->s->phase_text, &f->s->phase, text);
+    question("a rank");
+    printf("has %lld of them, %s%s%s", (long long)s->count, split_text(s), s->note[0] ? "; " : "", s->note);
+    if (s->collective[0]) {
+        format_si(sent, s->sent_bytes, "B");
+        printf("; %s behind them sends %s", s->collective, sent);
+    }
+    for (int i = 0; i < r->n_exchanges && f->row->layer.experts > 0; i++)
+        print_sends(&r->exchange[i]);
+    putchar('\n');
+    if (text[0]) {
+        indent();
+        printf("%s\n", text);
+    }
 }
 
 static void print_sizes(const why_facts *f) {
@@ -138,6 +178,7 @@ static void print_time(const why_facts *f) {
 void why_text(const why_facts *f) {
     print_head(f);
     print_phase(f);
+    print_rank(f);
     print_sizes(f);
     print_layout(f);
     print_type(f);
@@ -175,5 +216,8 @@ void why_json(const why_facts *f) {
                              others_of(f), "to_do", advice_of(f));
     json_extend(object, more);
     json_extend(object, rest);
+    if (f->s->ranks.sizes.tp > 0)
+        json_object_set_new(object, "rank", ranks_shard_json(&f->row->shard));
     json_print(object);
+    ranks_exchange_json(&f->s->ranks, f->s->phase_text);
 }

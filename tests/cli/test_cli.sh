@@ -350,12 +350,12 @@ END
     run 2 model "$work/config.json" --context -1
     complains '--context'
     run 0 model "$root/bench/models/qwen2.5-7b.json" --tp 8
-    says 'attn_q +N +512 +3584 .*28 heads do not divide by 8'
-    says 'ffn_down +K +3584 +2368 +16974 +all-reduce'
+    says 'attn_q +N +28 +1 +512 +3584 .*28 heads do not divide by 8'
+    says 'ffn_down +K +28 +1 +3584 +2368 +16974 .*all-reduce'
     says 'each of 8 ranks holds 1.870 GB'
     run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --tp 2 --json
     says '"layer":"ffn_down".*"divides":false,"note":"K = 16 is no multiple of blocks of 32"'
-    says '"totals":.*"ranks":2,"rank_weight_bytes"'
+    says '"totals":.*"ranks":2,"tp":2,"ep":0,"rank_weight_bytes"'
     run 2 model "$work/config.json" --tp 0
     complains '--tp'
     LC_ALL=C sed 's/llama/mamba/g' "$root/tests/fuzz/corpus/gguf/q4_0.gguf" >"$work/unknown.gguf"
@@ -384,6 +384,53 @@ END
     run 4 model "$work/missing.gguf"
     printf 'GGUF\003\000\000\000' >"$work/short.gguf"
     run 3 model "$work/short.gguf"
+}
+
+# Experts dealt out: of 512 tokens 8 on a rank, 32 in a group; 58 blocks of 7168 values, 8 copies of each token.
+test_experts() {
+    local v3=$root/bench/models/deepseek-v3.json
+    run 0 model "$v3" --phase decode:512 --ep 64 --tp 4 --machine h100
+    says '^dispatch +-.* all-to-all +52\.38 MB +26\.61 MB to 53\.22 MB by routing'
+    says '^expert_up +experts +232 of 232 +17 +2048 +7168 +29360 +8\.'
+    says '^combine +-.* all-to-all +52\.38 MB +0 to 1\.676 GB by routing'
+    says '^shared_down +K +58 +32 +7168 +512 .*all-reduce +39\.91 MB'
+    says '^decode:512 is the step of all 64 ranks: each group of 4 has 32 of 512 sequences'
+    says '^each of 64 ranks holds 30\.07 GB of W and 6\.25 % of the cache, reads 30\.07 GB of it as expected \(9\.640 GB'
+    says '^its products take [0-9.]+ ms at their bound'
+    run 0 model "$v3" --phase decode:512 --ep 64 --dispatch e4m3:g128 --machine h100 --json
+    says '"exchange":"dispatch","phase":"decode:512","collective":"all-to-all","bytes":1.756103e9,"sent_bytes":2.701037e7'
+    says '"layer":"expert_up".*"rank":.*"split":"experts","count":232,'
+    says '"totals":.*"ranks":64,"tp":1,"ep":64,"rank_weight_bytes".*"rank_sent_bytes_max"'
+    run 0 model "$root/bench/models/qwen1.5-moe-a2.7b.json" --ep 8 --phase decode:9
+    says 'expert_up .*60 experts do not divide by 8'
+    says 'each has at most 2 of 9 sequences'
+    cat >"$work/mixtral.json" <<'JSON'
+{"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "intermediate_size": 96, "vocab_size": 128, "num_local_experts": 4, "num_experts_per_tok": 2, "torch_dtype": "bfloat16"}
+JSON
+    run 0 model "$work/mixtral.json" --phase decode:8 --ep 4 --tp 2 --run "${quick[@]}"
+    says '^expert_down +[0-9.]+ +[0-9.]+ % '
+    says '^its products take [0-9.]+ ms'
+    run 0 model "$work/mixtral.json" --phase decode:8 --ep 4 --tp 2 --run "${quick[@]}" --json
+    says '"m":8,.*"us":null.*"layer":"attn_q".*"rank":.*"m":4,"n":32,"k":64,.*"us":[0-9]'
+    run 0 why "$v3" expert_down --phase decode:512 --ep 64 --tp 4 --machine h100
+    says '^a rank +has 232 of them, dealt out whole; dispatch sends 52\.38 MB'
+    says '^M, N, K +17 x 7168 x 2048, 232 times'
+    run 0 why "$v3" shared_down --phase decode:512 --ep 64 --tp 4 --machine h100 --json
+    says '"m":32,"n":7168,"k":512,.*"rank":.*"collective":"all-reduce"'
+    says '"exchange":"combine"'
+    run 3 why "$root/tests/fuzz/corpus/gguf/q4_0.gguf" ffn_down --tp 2
+    complains 'K = 16 is no multiple of blocks of 32'
+    run 2 model "$work/mixtral.json" --ep 4 --tp 3
+    complains '4 ranks are no whole groups of 3'
+    run 2 model "$work/mixtral.json" --ep 0
+    run 2 model "$work/mixtral.json" --dispatch e4m3
+    complains 'without --ep'
+    run 2 model "$work/mixtral.json" --ep 4 --dispatch nothing
+    run 2 model "$work/mixtral.json" --ep 4 --phase train:1x8
+    complains 'not with --ep'
+    run 3 model "$root/bench/models/llama-3.1-8b.json" --ep 4
+    complains 'llama has no experts to deal out'
 }
 
 # What can be said of GPUs where there may be none.
@@ -492,7 +539,7 @@ test_jit() {
     has_keys m_min n k seconds
 }
 
-for part in usage help info explain bench codes activations shapes check roofline model gpu machines plots jit; do
+for part in usage help info explain bench codes activations shapes check roofline model experts gpu machines plots jit; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then

@@ -90,6 +90,15 @@ test_measured() {
     is_whole "$(grep -c '<tr id="r0' "$page")" 2
 }
 
+test_ranks() {
+    run 0 model "$root/bench/models/mixtral-8x7b.json" --phase decode:8 --ep 8 --machine h100 --html "$page"
+    is_whole "$(grep -c '<tr id=' "$page")" 1
+    has 'One of the ranks'
+    has 'is the step of all 8 ranks: each has 1 of 8 sequences'
+    has '<tr><th scope="row">dispatch</th>'
+    has '262.1 kB to 524.3 kB by routing'
+}
+
 test_refusals() {
     run 4 model "$work/config.json" --machine h100 --html "$work/none/page.html"
     grep -q -- '--html .*: No such file' "$work/err" || fail "the message names the flag and the reason"
@@ -138,6 +147,7 @@ command -v python3 >/dev/null || { echo "skipped: pages are made and looked at b
 test_described
 test_hostile_tensors
 test_measured
+test_ranks
 test_refusals
 test_browser
 [ "$failures" -eq 0 ] && echo "pages are whole"
