@@ -30,6 +30,8 @@ static error_t parse_flag(int key, char *arg, struct argp_state *state) {
     case 'D':
         if (!parse_x(arg, &m->dispatch, &m->dispatch_groups, why))
             argp_error(state, "--dispatch: %s", why);
+        if (cli_low_bit(m->dispatch) && !cli_8bit(m->dispatch))
+            argp_error(state, "--dispatch: '%.40s' is none of f32, f16, bf16, i8 and e4m3", arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -8,7 +8,7 @@
 #include "checkpoint.h"
 
 #include "base/error.h"
-#include "cursor.h"
+#include "base/printable.h"
 #include "json_read.h"
 
 #include <limits.h>

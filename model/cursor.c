@@ -14,25 +14,6 @@ uint64_t rft__little_endian(const unsigned char *p, uint32_t bytes) {
     return value;
 }
 
-static bool is_control(char ch) { return (unsigned char)ch < 0x20 || ch == 0x7f; }
-
-bool rft__is_printable(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        if (is_control(text[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void rft__copy_printable(char *out, size_t cap, const char *text, size_t length) {
-    const size_t n = length < cap - 1 ? length : cap - 1;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = is_control(text[i]) ? '?' : text[i];
-    }
-    out[n] = 0;
-}
-
 rft_status rft__cursor_take(rft__cursor *c, uint64_t n, const char *what, const unsigned char **out) {
     if (n > c->size - c->at) {
         RFT_FAIL(c->err, RFT_E_ARG, "%s needs %" PRIu64 " bytes at offset %zu, but the file ends at %zu", what, n, c->at,

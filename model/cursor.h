@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cursor.h - reads little-endian values and text from bytes of a file that is not trusted.
+ * cursor.h - reads little-endian values and strings from bytes of a file that is not trusted.
  *
  * The cursor is gguf.c's; what needs none serves all readers of files. Invariant: at <= size; a read that would pass the end
  * moves nothing and is an error with the numbers.
@@ -24,11 +24,6 @@ rft_status rft__cursor_u32(rft__cursor *c, const char *what, uint32_t *out);
 rft_status rft__cursor_u64(rft__cursor *c, const char *what, uint64_t *out);
 /* A u64 length and that many bytes, not terminated. */
 rft_status rft__cursor_string(rft__cursor *c, const char *what, const char **text, size_t *length);
-
-/* No control characters: names go into messages and onto terminals. */
-bool rft__is_printable(const char *text, size_t length);
-/* Copies text, cut to cap - 1 bytes, control characters as '?', and terminates it. */
-void rft__copy_printable(char *out, size_t cap, const char *text, size_t length);
 
 /* A little-endian integer of 1..8 bytes. */
 uint64_t rft__little_endian(const unsigned char *p, uint32_t bytes);

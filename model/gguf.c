@@ -7,6 +7,7 @@
  */
 #include "gguf.h"
 
+#include "base/printable.h"
 #include "cursor.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "hparams.h"
 
 #include "base/error.h"
-#include "cursor.h"
+#include "base/printable.h"
 #include "json_read.h"
 
 #include <inttypes.h>

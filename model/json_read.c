@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cursor.h"
+#include "base/printable.h"
 
 #include <string.h>
 

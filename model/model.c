@@ -9,8 +9,8 @@
 #include "model_object.h"
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/sized.h"
-#include "cursor.h"
 #include "matrices.h"
 #include "phase.h"
 

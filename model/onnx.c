@@ -8,7 +8,7 @@
 #include "onnx.h"
 
 #include "base/error.h"
-#include "cursor.h"
+#include "base/printable.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include "quant_config.h"
 
 #include "base/error.h"
-#include "cursor.h"
+#include "base/printable.h"
 
 #include <inttypes.h>
 #include <string.h>

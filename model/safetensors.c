@@ -7,6 +7,7 @@
 #include "safetensors.h"
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cursor.h"
 #include "json_read.h"
 

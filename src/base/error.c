@@ -5,18 +5,11 @@
  */
 #include "base/error.h"
 
+#include "base/printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A value quoted from a hostile file must not reach a terminal as an escape sequence, or a log as a second line. */
-static void make_printable(char *text) {
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f) {
-            *text = '?';
-        }
-    }
-}
 
 rft_status rft__error_set(rft_error *err, rft_status status, int32_t native, const char *format, ...) {
     if (err == NULL) {
@@ -32,10 +25,10 @@ rft_status rft__error_set(rft_error *err, rft_status status, int32_t native, con
     } else if ((size_t)length >= sizeof message) {
         memcpy(message + sizeof message - 4, "...", 4);
     }
-    make_printable(message);
     err->status = status;
     err->native = native;
-    memcpy(err->message, message, sizeof message);
+    /* A value quoted from a hostile file must not reach a terminal as an escape sequence, or a log as a second line. */
+    rft__copy_printable(err->message, sizeof err->message, message, strlen(message));
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "roofline/machine.h"
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/type.h"
 
 #include <math.h>
@@ -32,12 +33,7 @@ static rft_status check_text(const checker *c, const char *key, const char *text
     if (length == 0 || length == cap) {
         return bad_text(c, key, "text that is neither empty nor too long");
     }
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f) {
-            return bad_text(c, key, "text without control characters");
-        }
-    }
-    return RFT_OK;
+    return rft__is_printable(text, length) ? RFT_OK : bad_text(c, key, "text without control characters");
 }
 
 static rft_status check_count(const checker *c, const char *key, uint32_t count, uint32_t max) {

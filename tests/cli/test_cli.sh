@@ -427,6 +427,8 @@ JSON
     run 2 model "$work/mixtral.json" --dispatch e4m3
     complains 'without --ep'
     run 2 model "$work/mixtral.json" --ep 4 --dispatch nothing
+    run 2 model "$work/mixtral.json" --ep 4 --dispatch q4_0
+    complains "--dispatch: 'q4_0' is none of f32"
     run 2 model "$work/mixtral.json" --ep 4 --phase train:1x8
     complains 'not with --ep'
     run 3 model "$root/bench/models/llama-3.1-8b.json" --ep 4

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -59,6 +60,24 @@ static void errors_hold_no_control_characters(void **state) {
     rft_error err;
     rft__error_set(&err, RFT_E_ARG, 0, "name = '%s'", "a\x1b[31m\nb\x7f");
     assert_string_equal(err.message, "name = 'a?[31m?b?'");
+    /* U+009B, U+0085 and U+009F are such, U+00A0 and U+00DB not. */
+    rft__error_set(&err, RFT_E_ARG, 0, "'%s'", "\xc2\x9b" "31m\xc2\x85\xc2\x9f\xc2\xa0\xc3\x9b\xc2");
+    assert_string_equal(err.message, "'?31m??\xc2\xa0\xc3\x9b\xc2'");
+}
+
+static void text_is_made_printable(void **state) {
+    (void)state;
+    char text[8] = "\xc2\x80" "a\x1f" "b\x7f";
+    assert_false(rft__is_printable(text, strlen(text)));
+    assert_false(rft__is_printable("\xc2\x9f", 2));
+    assert_true(rft__is_printable("\xc2\x9f", 1)); /* cut */
+    assert_true(rft__is_printable("\xe2\x82\xac \xc2\xa0 \xc4\x80", 8));
+    rft__copy_printable(text, sizeof text, text, strlen(text));
+    assert_string_equal(text, "?a?b?");
+    rft__copy_printable(text, 4, "abcdef", 6);
+    assert_string_equal(text, "abc");
+    rft__copy_printable(text, 1, "abc", 3);
+    assert_string_equal(text, "");
 }
 
 static void long_error_is_cut(void **state) {
@@ -523,6 +542,7 @@ int main(void) {
         cmocka_unit_test(status_names),
         cmocka_unit_test(error_is_filled),
         cmocka_unit_test(errors_hold_no_control_characters),
+        cmocka_unit_test(text_is_made_printable),
         cmocka_unit_test(long_error_is_cut),
         cmocka_unit_test(overflow_is_seen),
         cmocka_unit_test(memory_is_zeroed_and_aligned),

@@ -204,6 +204,9 @@ static void bad_keys(void **state) {
     begin_file(&file, 0, 1);
     put_u32_key(&file, "new\nline", 0);
     assert_refused(RFT_E_ARG, "control characters");
+    begin_file(&file, 0, 1);
+    put_u32_key(&file, "\xc2\x9b" "0m", 0);
+    assert_refused(RFT_E_ARG, "control characters");
     begin_file(&file, 0, 2);
     put_u32_key(&file, "twice", 0);
     put_string_key(&file, "twice", "");

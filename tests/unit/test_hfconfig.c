@@ -363,6 +363,14 @@ static void architectures_are_cut(void **state) {
     assert_string_equal(s.note, "summed with the experts");
 }
 
+/* Names reach terminals, which act on U+0080 to U+009F as on others below U+0020. */
+static void names_are_printable(void **state) {
+    (void)state;
+    rft_model *model = open_good(LLAMA ",\"_name_or_path\":\"a\\u009b31m\\u001bb\\u0085\\u00a0\"}");
+    assert_string_equal(info_of(model).name, "a?31m?b?\xc2\xa0");
+    rft_model_free(model);
+}
+
 static void sizes_may_be_nested(void **state) {
     (void)state;
     rft_model *model = open_good("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":2560,\"num_hidden_layers\":34,"
@@ -536,7 +544,7 @@ int main(void) {
         cmocka_unit_test(cache_of_a_rank),
         cmocka_unit_test(architectures_are_cut),
         cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
-        cmocka_unit_test(experts_have_their_own_ffn_size),
+        cmocka_unit_test(experts_have_their_own_ffn_size), cmocka_unit_test(names_are_printable),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
         cmocka_unit_test(bad_experts_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),

@@ -144,6 +144,8 @@ static void test_damage_is_named(void **state) {
         {"\"levels\": [", "\"levels\": [{},{},{},{},{},{},", "levels: 8 entries"},
         {"\"levels\": [", "\"levels\": [5,", "levels = 5"},
         {"\"isa\"", "\"name\": \"again\", \"isa\"", "duplicate"},
+        {"Some CPU", "Some \\u001b[31m", "name must be text without control characters"},
+        {"Some CPU", "Some \\u009b31m", "name must be text without control characters"},
         {"{", "", "line"},
         {"{", "[[[[[{", "line"},
     };

@@ -105,6 +105,7 @@ static void bad_headers(void **state) {
         {"{\"w\":3}", "x.safetensors: tensor 'w' is described by no object", 0},
         {"{\"\":{}}", "name of 0 bytes", 0},
         {"{\"a\\nb\":{}}", "tensor 'a?b' has a control character", 0},
+        {"{\"a\\u009bb\":{}}", "tensor 'a?b' has a control character", 0},
         {"{\"w\":{\"shape\":[],\"data_offsets\":[0,4]}}", "no dtype", 4},
         {"{\"w\":{\"dtype\":7,\"shape\":[],\"data_offsets\":[0,4]}}", "no dtype", 4},
         {"{\"w\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,4]}}", "dtype 'F99', which is not known", 4},
