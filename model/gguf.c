@@ -150,8 +150,13 @@ static rft_status read_tensor_name(rft__cursor *c, char copy[RFT_GGUF_MAX_NAME],
     return RFT_OK;
 }
 
+/* What a read of the tensor's entry came to, and of a failure whose it is. */
+static rft_status of_tensor(const rft__cursor *c, const rft__tensor *t, rft_status status) {
+    return status == RFT_OK || !c->err ? status : rft__error_set(c->err, status, 0, "tensor '%s': %s", t->name, c->err->message);
+}
+
 static rft_status read_dims(rft__cursor *c, rft__tensor *t) {
-    RFT_TRY(rft__cursor_u32(c, "a dimension count", &t->n_dims));
+    RFT_TRY(of_tensor(c, t, rft__cursor_u32(c, "a dimension count", &t->n_dims)));
     if (t->n_dims > RFT_TENSOR_MAX_DIMS) {
         RFT_FAIL(c->err, RFT_E_ARG, "tensor '%s' has %" PRIu32 " dimensions, more than %d", t->name, t->n_dims,
                  RFT_TENSOR_MAX_DIMS);
@@ -160,7 +165,7 @@ static rft_status read_dims(rft__cursor *c, rft__tensor *t) {
     for (uint32_t i = 0; i < RFT_TENSOR_MAX_DIMS; i++) {
         uint64_t dim = 1;
         if (i < t->n_dims) {
-            RFT_TRY(rft__cursor_u64(c, "a dimension", &dim));
+            RFT_TRY(of_tensor(c, t, rft__cursor_u64(c, "a dimension", &dim)));
         }
         t->dims[i] = (int64_t)(dim & INT64_MAX);
         if (dim == 0 || dim > INT64_MAX || (i > 0 && rft__mul_overflows(t->rows, t->dims[i], &t->rows))) {
@@ -175,8 +180,8 @@ static rft_status read_tensor(rft__cursor *c, char name[RFT_GGUF_MAX_NAME], rft_
     *t = (rft__tensor){0};
     RFT_TRY(read_tensor_name(c, name, t));
     RFT_TRY(read_dims(c, t));
-    RFT_TRY(rft__cursor_u32(c, "a tensor type", &type));
-    RFT_TRY(rft__cursor_u64(c, "a tensor offset", &t->offset));
+    RFT_TRY(of_tensor(c, t, rft__cursor_u32(c, "a type", &type)));
+    RFT_TRY(of_tensor(c, t, rft__cursor_u64(c, "an offset", &t->offset)));
     t->format = rft__format_find_gguf(type);
     if (!t->format) {
         RFT_FAIL(c->err, RFT_E_UNSUPPORTED, "tensor '%s' has type %" PRIu32 ", which is not known", t->name, type);

@@ -7,45 +7,53 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-
-enum { KEY_TEXT = 64 };
 
 _Static_assert(sizeof(((rft__hparams *)0)->keys) / sizeof(char *) >=
                    (offsetof(rft__hparams, keys) - offsetof(rft__hparams, hidden)) / sizeof(int64_t),
                "each size has a place for its key");
 
-/* "'hidden_size': ", or nothing where no key of the file holds the size. */
-static void key_text(rft__hparams *h, const int64_t *size, char text[KEY_TEXT]) {
+/* "'num_attention_heads': heads = 5 RULE", or without a key where none of the file holds the size. */
+__attribute__((format(printf, 6, 7))) static rft_status refuse(rft__hparams *h, rft_status status, const char *what,
+                                                               const int64_t *size, rft_error *err, const char *rule, ...) {
     const char *key = *rft__hparams_key(h, size);
-    snprintf(text, KEY_TEXT, key ? "'%s': " : "%s", key ? key : "");
+    char text[120];
+    va_list args;
+    va_start(args, rule);
+    vsnprintf(text, sizeof text, rule, args);
+    va_end(args);
+    RFT_FAIL(err, status, "%s%.60s%s%s = %" PRId64 " %s", key ? "'" : "", key ? key : "", key ? "': " : "", what, *size, text);
 }
 
 static rft_status check_range(rft__hparams *h, const char *what, const int64_t *size, int64_t min, int64_t max, rft_error *err) {
-    char key[KEY_TEXT];
-    if (*size < min || *size > max) {
-        key_text(h, size, key);
-        RFT_FAIL(err, RFT_E_ARG, "%s%s = %" PRId64 " is not in %" PRId64 "..%" PRId64, key, what, *size, min, max);
-    }
-    return RFT_OK;
+    return *size >= min && *size <= max
+               ? RFT_OK
+               : refuse(h, RFT_E_ARG, what, size, err, "is not in %" PRId64 "..%" PRId64, min, max);
 }
 
-static rft_status check_divides(rft__hparams *h, const char *what, const int64_t *size, const char *by, int64_t divisor,
+static rft_status check_divides(rft__hparams *h, const char *what, const int64_t *size, const char *by, const int64_t *divisor,
                                 rft_error *err) {
-    char key[KEY_TEXT];
-    if (*size % divisor != 0) {
-        key_text(h, size, key);
-        RFT_FAIL(err, RFT_E_ARG, "%s%s = %" PRId64 " is not a multiple of %s = %" PRId64, key, what, *size, by, divisor);
+    const char *key = *rft__hparams_key(h, divisor);
+    return *size % *divisor == 0 ? RFT_OK
+                                 : refuse(h, RFT_E_ARG, what, size, err, "is not a multiple of %s = %" PRId64 "%s%.40s%s", by,
+                                          *divisor, key ? " ('" : "", key ? key : "", key ? "')" : "");
+}
+
+/* A size that the file does not give is another's. */
+static void take_size(rft__hparams *h, const int64_t *from, int64_t *to) {
+    if (*to == 0) {
+        *to = *from;
+        *rft__hparams_key(h, to) = *rft__hparams_key(h, from);
     }
-    return RFT_OK;
 }
 
 static rft_status check_heads(rft__hparams *h, rft_error *err) {
     RFT_TRY(check_range(h, "heads", &h->heads, 1, RFT_MAX_SIZE, err));
-    h->kv_heads = h->kv_heads ? h->kv_heads : h->heads;
+    take_size(h, &h->heads, &h->kv_heads);
     RFT_TRY(check_range(h, "kv heads", &h->kv_heads, 1, h->heads, err));
-    RFT_TRY(check_divides(h, "heads", &h->heads, "kv heads", h->kv_heads, err));
+    RFT_TRY(check_divides(h, "heads", &h->heads, "kv heads", &h->kv_heads, err));
     if (h->arch->mla) {
         const int64_t cap = RFT_MAX_SIZE / h->heads / 2;
         RFT_TRY(check_range(h, "q_lora_rank", &h->q_rank, 0, RFT_MAX_SIZE, err));
@@ -56,7 +64,7 @@ static rft_status check_heads(rft__hparams *h, rft_error *err) {
         h->head_dim = h->nope + h->rope;
     }
     if (h->head_dim == 0) {
-        RFT_TRY(check_divides(h, "hidden size", &h->hidden, "heads", h->heads, err));
+        RFT_TRY(check_divides(h, "hidden size", &h->hidden, "heads", &h->heads, err));
         h->head_dim = h->hidden / h->heads;
     }
     return check_range(h, "head size", &h->head_dim, 1, RFT_MAX_SIZE / h->heads, err);
@@ -76,11 +84,9 @@ static rft_status check_source(rft__hparams *h, rft_error *err) {
     RFT_TRY(check_range(h, "ffn size of the encoder", &h->source_ffn, 1, RFT_MAX_SIZE, err));
     RFT_TRY(check_range(h, "positions of the encoder", &h->source, 1, RFT_MAX_SIZE, err));
     RFT_TRY(check_range(h, "mel bins", &h->bands, 1, RFT_MAX_SIZE, err));
-    if (h->source_heads != h->heads) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "encoder heads = %" PRId64 " differ from decoder heads = %" PRId64, h->source_heads,
-                 h->heads);
-    }
-    return RFT_OK;
+    return h->source_heads == h->heads ? RFT_OK
+                                       : refuse(h, RFT_E_UNSUPPORTED, "encoder heads", &h->source_heads, err,
+                                                "differ from decoder heads = %" PRId64, h->heads);
 }
 
 static bool has_dense(const rft__arch *arch) {
@@ -95,28 +101,27 @@ static bool has_dense(const rft__arch *arch) {
 
 static rft_status check_experts(rft__hparams *h, rft_error *err) {
     if (!h->arch->moe) {
-        if (h->experts > 0) {
-            RFT_FAIL(err, RFT_E_UNSUPPORTED, "experts = %" PRId64 ": mixture-of-experts layers are not supported in %s",
-                     h->experts, h->arch->name);
-        }
-        return RFT_OK;
+        return h->experts == 0 ? RFT_OK
+                               : refuse(h, RFT_E_UNSUPPORTED, "experts", &h->experts, err,
+                                        "are not supported in %s: it has no mixtures", h->arch->name);
     }
-    h->expert_ffn = h->expert_ffn ? h->expert_ffn : h->ffn;
+    take_size(h, &h->ffn, &h->expert_ffn);
     RFT_TRY(check_range(h, "experts", &h->experts, 1, RFT_MAX_EXPERTS, err));
     RFT_TRY(check_range(h, "experts of a token", &h->used, 1, h->experts, err));
     RFT_TRY(check_range(h, "ffn size of an expert", &h->expert_ffn, 1, RFT_MAX_SIZE, err));
     RFT_TRY(check_range(h, "dense blocks", &h->dense_first, 0, h->layers, err));
     if (h->dense_first > 0 && !has_dense(h->arch)) {
-        RFT_FAIL(err, RFT_E_ARG, "dense blocks = %" PRId64 ": %s has none", h->dense_first, h->arch->name);
+        return refuse(h, RFT_E_ARG, "dense blocks", &h->dense_first, err, "are not known of %s", h->arch->name);
     }
     RFT_TRY(check_range(h, "shared experts", &h->shared, 0, RFT_MAX_EXPERTS, err));
-    h->shared_ffn = h->shared ? h->shared * h->expert_ffn : h->shared_ffn;
-    RFT_TRY(check_range(h, "ffn size of the shared experts", &h->shared_ffn, 0, RFT_MAX_SIZE, err));
-    if (h->sparse_step > 1) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "decoder_sparse_step or moe_layer_freq = %" PRId64 ": only 1 is supported",
-                 h->sparse_step);
+    if (h->shared > 0) {
+        h->shared_ffn = h->shared * h->expert_ffn;
+        *rft__hparams_key(h, &h->shared_ffn) = *rft__hparams_key(h, &h->shared);
     }
-    return RFT_OK;
+    RFT_TRY(check_range(h, "ffn size of the shared experts", &h->shared_ffn, 0, RFT_MAX_SIZE, err));
+    return h->sparse_step <= 1 ? RFT_OK
+                               : refuse(h, RFT_E_UNSUPPORTED, "step from mixture to mixture", &h->sparse_step, err,
+                                        "is not supported: only 1 is");
 }
 
 rft_status rft__hparams_check(rft__hparams *h, rft_error *err) {

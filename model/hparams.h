@@ -115,7 +115,8 @@ typedef struct rft__hparams {
     int64_t bands;                                           /* of a position of sound */
     int64_t window, windowed; /* positions that a token sees, itself among them, in so many blocks; 0: all, and none */
     int64_t sparse_step;                                                /* every so many blocks have experts; 1 is supported */
-    const char *keys[RFT_HPARAM_KEYS]; /* of the file, of each size by its place behind `hidden`; NULL: it follows from others */
+    const char *keys[RFT_HPARAM_KEYS]; /* of the file, or its tensor, of each size by its place behind `hidden`; NULL: it
+                                        * follows from others */
     bool tied, qkv_bias, output_bias, mlp_bias;
     rft_epi_kind act;
     rft_type type; /* of the weights; config.json only */

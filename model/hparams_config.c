@@ -124,7 +124,8 @@ static rft_status read_sizes(const json_t *root, rft__hparams *h, rft_error *err
         }
     }
     if (h->ffn == 0 && a->ffn_times > 0 && rft__mul_overflows(a->ffn_times, h->hidden, &h->ffn)) {
-        RFT_FAIL(err, RFT_E_ARG, "hidden size = %" PRId64 " is over %" PRId64, h->hidden, RFT_MAX_SIZE);
+        RFT_FAIL(err, RFT_E_ARG, "'%s': hidden size = %" PRId64 " is over %" PRId64, *rft__hparams_key(h, &h->hidden), h->hidden,
+                 RFT_MAX_SIZE);
     }
     for (size_t i = 0; i < N_KEYS; i++) {
         if (keys[i].needed && applies(h, &keys[i])) {

@@ -51,6 +51,7 @@ static rft_status read_latent(const rft__gguf *g, rft__hparams *h, rft_error *er
     RFT_TRY(read_number(g, h, "attention.key_length_mla", false, &key_length, err));
     RFT_TRY(read_size(g, h, "attention.value_length_mla", false, &h->v_dim, err));
     h->nope = key_length - h->rope;
+    *rft__hparams_key(h, &h->nope) = "attention.key_length";
     return RFT_OK;
 }
 
@@ -82,12 +83,14 @@ static rft_status read_window(const rft__gguf *g, rft__hparams *h, rft_error *er
     return RFT_OK;
 }
 
-static rft_status rows_of(const rft__gguf *g, const char *name, int64_t *rows, rft_error *err) {
+/* A size that no key holds; the tensor stands for it. */
+static rft_status rows_of(const rft__gguf *g, const char *name, rft__hparams *h, int64_t *rows, rft_error *err) {
     const int64_t tensor = rft__tensors_find(&g->tensors, name);
     if (tensor < 0) {
         RFT_FAIL(err, RFT_E_ARG, "tensor '%s' is missing", name);
     }
     *rows = g->tensors.list[tensor].rows;
+    *rft__hparams_key(h, rows) = g->tensors.list[tensor].name;
     return RFT_OK;
 }
 
@@ -96,7 +99,7 @@ static rft_status read_ffn(const rft__gguf *g, rft__hparams *h, rft_error *err) 
     if (h->arch->moe) {
         return read_size(g, h, "feed_forward_length", h->expert_ffn == 0, &h->ffn, err);
     }
-    RFT_TRY(rows_of(g, "blk.0.ffn_up.weight", &h->ffn, err));
+    RFT_TRY(rows_of(g, "blk.0.ffn_up.weight", h, &h->ffn, err));
     h->ffn /= rft__arch_up(h->arch)->n == RFT_EXT_FFN_PAIR ? 2 : 1;
     return RFT_OK;
 }
@@ -128,7 +131,7 @@ rft_status rft__hparams_from_gguf(const rft__gguf *g, rft__hparams *h, rft_error
     RFT_TRY(read_size(g, h, "embedding_length", true, &h->hidden, err));
     RFT_TRY(read_size(g, h, "context_length", false, &h->context, err));
     RFT_TRY(read_head_sizes(g, h, err));
-    RFT_TRY(rows_of(g, "token_embd.weight", &h->vocab, err));
+    RFT_TRY(rows_of(g, "token_embd.weight", h, &h->vocab, err));
     RFT_TRY(read_experts(g, h, err));
     RFT_TRY(read_ffn(g, h, err));
     RFT_TRY(read_window(g, h, err));

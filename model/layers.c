@@ -195,6 +195,7 @@ static rft_status block_sizes(const source *s, const rft__product *p, int64_t bl
     RFT_TRY(find_weight(s, h, first, block, 0, &up));
     h->ffn = s->tensors->list[up].dims[first->in_out && !s->naming.gguf ? 0 : 1];
     h->ffn /= first->n == RFT_EXT_FFN_PAIR ? 2 : 1;
+    *rft__hparams_key(h, &h->ffn) = s->tensors->list[up].name;
     return rft__hparams_check(h, s->err);
 }
 

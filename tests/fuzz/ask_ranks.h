@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static inline bool between(double least, double value, double most) {
     return least >= 0 && least <= 1.001 * value && value <= 1.001 * most;
@@ -29,7 +30,7 @@ static inline void ask_shards(const rft_model *model, const rft_phase *phase, co
     for (int64_t i = 0; i < rft_model_layer_count(model); i++) {
         rft_shard s = rft_shard_init();
         if (rft_model_get_shard(model, i, phase, ranks, &s, NULL) != RFT_OK || s.n < 1 || s.k < 1 || s.m < 1 || s.count < 1 ||
-            !between(s.runs_min, s.runs, s.runs_max)) {
+            !between(s.runs_min, s.runs, s.runs_max) || strlen(s.note) + 1 >= sizeof s.note) {
             abort();
         }
     }

@@ -442,6 +442,30 @@ static void gguf_deepseek_has_forms(void **state) {
     }
 }
 
+/* The vocabulary is what the embedding has rows: more of a byte each than a model may have. */
+static void tensors_stand_for_sizes(void **state) {
+    (void)state;
+    enum { ROWS = (1 << 22) + 1 };
+    begin_file(&gguf, 2, 4);
+    put_string_key(&gguf, "general.architecture", "llama");
+    put_tiny_size(&gguf, "llama", "block_count", 1);
+    put_tiny_size(&gguf, "llama", "embedding_length", 64);
+    put_tiny_size(&gguf, "llama", "attention.head_count", 4);
+    put_tensor(&gguf, "blk.0.ffn_up.weight", 24, 1, 32, 32);
+    put_tensor(&gguf, "token_embd.weight", 24, 1, ROWS, ROWS);
+    const size_t header = (gguf.size + 31) / 32 * 32;
+    unsigned char *bytes = calloc(1, header + gguf.data_bytes);
+    assert_non_null(bytes);
+    memcpy(bytes, gguf.bytes, gguf.size);
+    rft_model *model = NULL;
+    rft_error err = {0};
+    assert_int_equal(rft_model_open_memory(bytes, header + gguf.data_bytes, &model, &err), RFT_E_ARG);
+    free(bytes);
+    if (!strstr(err.message, "'token_embd.weight': vocabulary = 4194305 is not in 1..4194304")) {
+        fail_msg("%s", err.message);
+    }
+}
+
 /* Experts are a stack, a convolution is none. */
 static void unknown_stacks_are_listed(void **state) {
     (void)state;
@@ -462,7 +486,7 @@ int main(void) {
         cmocka_unit_test(deepseek_begins_dense), cmocka_unit_test(whisper_has_two_stacks),
         cmocka_unit_test(whisper_hears_once),    cmocka_unit_test(gguf_experts_are_stacked),
         cmocka_unit_test(gguf_gpt_oss_is_apart), cmocka_unit_test(gguf_deepseek_has_forms),
-        cmocka_unit_test(unknown_stacks_are_listed),
+        cmocka_unit_test(unknown_stacks_are_listed), cmocka_unit_test(tensors_stand_for_sizes),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

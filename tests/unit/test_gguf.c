@@ -266,6 +266,15 @@ static void bad_tensors(void **state) {
     assert_refused(RFT_E_ARG, "dimension 0 of tensor 'w' is 9223372036854775808");
     begin_tensor("w", 2, INT64_MAX, INT64_MAX), end_tensor(0, 0);
     assert_refused(RFT_E_ARG, "tensor 'w' of 9223372036854775807 rows of 9223372036854775807 f32 is too large");
+    for (size_t cut = 1; cut <= 32; cut++) { /* within its dimensions, its type or its offset */
+        begin_tensor("w", 2, 8, 4);
+        put(&file, 0, 4), put(&file, 0, 8);
+        file.size -= cut;
+        assert_refused(RFT_E_ARG, cut <= 8    ? "tensor 'w': an offset needs 8 bytes"
+                                  : cut <= 12 ? "tensor 'w': a type needs 4 bytes"
+                                  : cut <= 28 ? "tensor 'w': a dimension needs 8 bytes"
+                                              : "tensor 'w': a dimension count needs 4 bytes");
+    }
     begin_tensor("w", 2, 8, 4), end_tensor(43, 0);
     assert_refused(RFT_E_UNSUPPORTED, "'w' has type 43");
     begin_tensor("w", 2, 8, 4), end_tensor(2, 0);

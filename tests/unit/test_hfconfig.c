@@ -444,6 +444,33 @@ static void bad_experts_are_refused(void **state) {
     assert_refused(rows, sizeof rows / sizeof rows[0]);
 }
 
+/* Each names its key, and that of what it must fit. */
+static void bad_sizes_are_refused(void **state) {
+    (void)state;
+    static const refusal rows[] = {
+        {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775807}",
+         "'head_dim': head size = 9223372036854775807 is not in 1..1048576"},
+        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":3}",
+         "'num_attention_heads': heads = 4 is not a multiple of kv heads = 3 ('num_key_value_heads')"},
+        {RFT_E_ARG,
+         "{\"model_type\":\"llama\",\"hidden_size\":66,\"num_hidden_layers\":2,\"intermediate_size\":96,\"vocab_size\":128,"
+         "\"num_attention_heads\":4}",
+         "'hidden_size': hidden size = 66 is not a multiple of heads = 4 ('num_attention_heads')"},
+        {RFT_E_ARG,
+         "{\"model_type\":\"deepseek_v3\"," SIZES ",\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"kv_lora_rank\":8,"
+         "\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":8,\"v_head_dim\":8,\"n_shared_experts\":4096,"
+         "\"moe_intermediate_size\":4096}",
+         "'n_shared_experts': ffn size of the shared experts = 16777216 is not in 0..4194304"},
+        {RFT_E_UNSUPPORTED,
+         "{\"model_type\":\"whisper\",\"d_model\":64,\"encoder_layers\":3,\"encoder_attention_heads\":2,"
+         "\"encoder_ffn_dim\":96,\"decoder_layers\":2,\"decoder_attention_heads\":4,\"decoder_ffn_dim\":96,"
+         "\"num_mel_bins\":8,\"max_source_positions\":30,\"max_target_positions\":20,\"vocab_size\":101}",
+         "'encoder_attention_heads': encoder heads = 2 differ from decoder heads = 4"},
+        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":5}", "'num_key_value_heads': kv heads = 5 is not in 1..4"},
+    };
+    assert_refused(rows, sizeof rows / sizeof rows[0]);
+}
+
 static void bad_configs_are_refused(void **state) {
     (void)state;
     static const refusal rows[] = {
@@ -457,26 +484,25 @@ static void bad_configs_are_refused(void **state) {
         {RFT_E_ARG, LLAMA ",\"head_dim\":\"64\"}", "'head_dim' is not a whole number"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":16.5}", "'head_dim' is not a whole number"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":-1}", "head_dim = -1 is negative"},
-        {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775807}",
-         "'head_dim': head size = 9223372036854775807 is not in 1..1048576"},
         {RFT_E_ARG, LLAMA ",\"head_dim\":9223372036854775808}", "JSON"},
-        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":3}", "'num_attention_heads': heads = 4 is not a multiple of kv heads = 3"},
-        {RFT_E_ARG, LLAMA ",\"num_key_value_heads\":5}", "'num_key_value_heads': kv heads = 5 is not in 1..4"},
         {RFT_E_ARG, LLAMA ",\"tie_word_embeddings\":1}", "'tie_word_embeddings' is neither true nor false"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"torch_dtype\":\"int3\"}", "'int3' is none of"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"hidden_act\":\"tan\\u001b\"}", "hidden_act = 'tan?'"},
         {RFT_E_ARG, LLAMA ",\"hidden_act\":5}", "'hidden_act' is not a string"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"torch_dtype\":\"\\u001b[31m\"}", "'?[31m' is none of"},
-        {RFT_E_UNSUPPORTED, LLAMA ",\"num_local_experts\":8}", "experts = 8: mixture-of-experts"},
+        {RFT_E_UNSUPPORTED, LLAMA ",\"num_local_experts\":8}", "'num_local_experts': experts = 8 are not supported in llama"},
         {RFT_E_UNSUPPORTED, LLAMA ",\"quantization_config\":{\"quant_method\":\"gptq\"}}", "method 'gptq'"},
         {RFT_E_ARG, MOE ",\"num_experts\":4611686018427387904,\"num_experts_per_tok\":2}",
          "experts = 4611686018427387904 is not in 1..4096"},
         {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"mlp_only_layers\":[1]}", "mlp_only_layers"},
-        {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"decoder_sparse_step\":2}", "only 1 is supported"},
-        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"first_k_dense_replace\":1}", "dense blocks = 1: "},
+        {RFT_E_UNSUPPORTED, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"decoder_sparse_step\":2}",
+         "'decoder_sparse_step': step from mixture to mixture = 2 is not supported"},
+        {RFT_E_ARG, MOE ",\"num_experts\":8,\"num_experts_per_tok\":2,\"first_k_dense_replace\":1}",
+         "'first_k_dense_replace': dense blocks = 1 are not known of qwen3_moe"},
         {RFT_E_ARG, "{\"model_type\":\"gemma3\"}", "'text_config' is missing"},
         {RFT_E_ARG, "{\"model_type\":\"gpt2\"}", "'n_embd' is missing"},
-        {RFT_E_ARG, "{\"model_type\":\"gpt2\",\"n_embd\":9223372036854775807}", "hidden size = 9223372036854775807 is over"},
+        {RFT_E_ARG, "{\"model_type\":\"gpt2\",\"n_embd\":9223372036854775807}",
+         "'n_embd': hidden size = 9223372036854775807 is over"},
         {RFT_E_ARG, "{\"model_type\":\"deepseek_v3\"," SIZES ",\"n_routed_experts\":8,\"num_experts_per_tok\":2}",
          "the key 'kv_lora_rank' is missing"},
         {RFT_E_ARG,
@@ -546,7 +572,7 @@ int main(void) {
         cmocka_unit_test(parts_of_architectures),       cmocka_unit_test(sizes_may_be_nested),
         cmocka_unit_test(experts_have_their_own_ffn_size), cmocka_unit_test(names_are_printable),
         cmocka_unit_test(tensors_are_absent),       cmocka_unit_test(bad_configs_are_refused),
-        cmocka_unit_test(bad_experts_are_refused),
+        cmocka_unit_test(bad_experts_are_refused),    cmocka_unit_test(bad_sizes_are_refused),
         cmocka_unit_test(truncation_at_every_byte), cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(oversize_is_refused),
     };
