@@ -20,16 +20,18 @@ typedef struct model_command {
 } model_command;
 
 /* Of ranks the rows of one are those that are measured. */
-static int add_shard(const model_command *c, model_report *r, int64_t index) {
-    int code = model_shard_plan(&c->m, &r->kind, index, &r->shards[index]);
-    const bool runs = !r->shards[index].amiss && r->shards[index].layer.runs > 0;
-    return code == CLI_OK && r->ranks_measured && runs ? model_row_measure(&c->m, &r->shards[index]) : code;
+static int add_shard(const model_command *c, const model_report *r, int64_t index, rft_pass pass, model_row *row) {
+    int code = model_shard_plan(&c->m, &r->kind, index, pass, row);
+    const bool runs = !row->amiss && row->layer.runs > 0;
+    return code == CLI_OK && r->ranks_measured && runs ? model_row_measure(&c->m, row) : code;
 }
 
-static int add_layer(const model_command *c, model_report *r, int64_t index, rft_pass pass, model_row *row) {
+/* shard: its row of one rank, or NULL. */
+static int add_layer(const model_command *c, const model_report *r, int64_t index, rft_pass pass, model_row *row,
+                     model_row *shard) {
     int code = model_row_plan(&c->m, &r->kind, index, pass, row);
-    if (code == CLI_OK && r->shards)
-        return add_shard(c, r, index);
+    if (code == CLI_OK && shard)
+        return add_shard(c, r, index, pass, shard);
     return code == CLI_OK && r->measured && row->layer.runs > 0 ? model_row_measure(&c->m, row) : code;
 }
 
@@ -40,18 +42,15 @@ static int add_layers(const model_command *c, model_report *r) {
     r->rows = cli_alloc((size_t)n, sizeof *r->rows);
     r->shards = r->ranks.sizes.tp > 0 ? cli_alloc((size_t)n, sizeof *r->shards) : NULL;
     for (int64_t i = 0; i < n && cli_goes_on(code); i++) {
-        code = cli_worse(code, add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i]));
+        model_row *shard = r->shards ? &r->shards[i] : NULL;
+        code = cli_worse(code, add_layer(c, r, i / passes, (rft_pass)(RFT_PASS_FORWARD + i % passes), &r->rows[i], shard));
         r->n = i + 1;
     }
     return code;
 }
 
 static int parse_phases(model_command *c) {
-    const char *untrained = c->m.run.view           ? "--view"
-                            : cli_8bit(c->m.run.x)  ? "--x in 8 bits"
-                            : c->m.ranks.ep > 0     ? "--ep"
-                            : c->m.ranks.tp > 0     ? "--tp"
-                                                    : NULL;
+    const char *untrained = c->m.run.view ? "--view" : cli_8bit(c->m.run.x) ? "--x in 8 bits" : NULL;
     for (int i = 0; i < c->n_phases; i++) {
         int code = model_run_phase(c->phases[i], &c->reports[i].kind);
         if (code != CLI_OK)

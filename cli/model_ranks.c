@@ -66,7 +66,7 @@ static int64_t rank_count(const rft_ranks *r) { return r->ep > 0 ? r->ep : r->tp
 
 static void add_row(ranks_totals *t, const model_row *row) {
     const rft_shard *s = &row->shard;
-    t->weight_bytes += (double)s->count * s->weight_bytes;
+    t->weight_bytes += row->layer.pass == RFT_PASS_FORWARD ? (double)s->count * s->weight_bytes : 0;
     t->read_bytes += s->runs * s->weight_bytes;
     t->read_bytes_min += s->runs_min * s->weight_bytes;
     t->read_bytes_max += s->runs_max * s->weight_bytes;
@@ -140,8 +140,9 @@ void ranks_sentence(const model_report *r, char text[RANKS_TEXT]) {
     amount(read, t.read_bytes);
     amount(sent, t.sent_bytes);
     text[0] = '\0';
-    add(text, "each of %lld ranks holds %s of W and %.3g %% of the cache", (long long)rank_count(&r->ranks.sizes), held,
-        100 * r->ranks.cache_share);
+    add(text, "each of %lld ranks holds %s of W", (long long)rank_count(&r->ranks.sizes), held);
+    if (r->kind.kind < RFT_PHASE_OFFLINE)
+        add(text, " and %.3g %% of the cache", 100 * r->ranks.cache_share);
     if (t.read_bytes_min < t.read_bytes_max) {
         range(spread, t.read_bytes_min, t.read_bytes_max);
         add(text, ", reads %s of it as expected (%s)", read, spread);
@@ -158,7 +159,7 @@ enum { COLUMNS = 11 };
 
 static void shard_cells(cell *c, const model_row *row) {
     const rft_shard *s = &row->shard;
-    snprintf(c[0], CELL, "%s", row->layer.name);
+    snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
     strcpy(c[1], s->split[0] ? s->split : "-");
     snprintf(c[2], CELL, row->layer.experts == 0 && s->runs > 0 ? "%.0f" : "%.4g of %lld", s->runs, (long long)s->count);
     snprintf(c[3], CELL, "%lld", (long long)s->m);
@@ -233,6 +234,8 @@ void ranks_text(const model_report *r) {
     ranks_sentence(r, text);
     printf("%s\n", text);
     text_times(r);
+    if (r->kind.kind == RFT_PHASE_TRAIN && r->ranks.sizes.ep > r->ranks.sizes.tp)
+        printf("%sWhat ranks with tokens of their own sum of the gradients of W is not shown.%s\n", text_dim(), text_plain());
 }
 
 /* ---- for programs ---- */

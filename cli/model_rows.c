@@ -211,14 +211,14 @@ static void take_shard(rft_layer *layer, const rft_shard *s) {
     layer->flops = s->flops;
 }
 
-int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, model_row *row) {
+int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row) {
     rft_error err = {0};
     rft_work work = {.struct_size = sizeof work};
-    int code = read_row(m, phase, index, RFT_PASS_FORWARD, row);
+    int code = read_row(m, phase, index, pass, row);
     if (code != CLI_OK)
         return code;
     row->shard = rft_shard_init();
-    if (rft_model_get_shard(m->model, index, phase, &m->ranks, &row->shard, &err) != RFT_OK)
+    if (rft_model_get_pass_shard(m->model, index, phase, pass, &m->ranks, &row->shard, &err) != RFT_OK)
         return cli_failed(&err, m->ranks.ep > 0 ? "--ep" : "--tp");
     take_shard(&row->layer, &row->shard);
     const rft_linear_desc desc = model_row_desc(row);

@@ -41,7 +41,7 @@ void model_run_close(model_run *m);
  * they stay where they are. */
 int model_row_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row);
 /* The same of what one rank of m->ranks has of it. It may be amiss. */
-int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, model_row *row);
+int model_shard_plan(const model_run *m, const rft_phase *phase, int64_t index, rft_pass pass, model_row *row);
 /* Proves and times it on its own weights, of a config.json and of W that are cut on random ones. */
 int model_row_measure(const model_run *m, model_row *row);
 

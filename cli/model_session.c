@@ -54,7 +54,7 @@ static int plan_layers(model_session *s) {
     s->m.job->phase = s->phase_text;
     s->rows = cli_alloc((size_t)n, sizeof *s->rows);
     for (int64_t i = 0; i < n && code == CLI_OK; i++) {
-        code = s->m.ranks.tp > 0 ? model_shard_plan(&s->m, &s->phase, i, &s->rows[i])
+        code = s->m.ranks.tp > 0 ? model_shard_plan(&s->m, &s->phase, i, RFT_PASS_FORWARD, &s->rows[i])
                                  : model_row_plan(&s->m, &s->phase, i, RFT_PASS_FORWARD, &s->rows[i]);
         s->n = i + 1;
     }

@@ -165,13 +165,14 @@ typedef struct rft_ranks {
 
 /* A layer on one rank. Attention is cut by heads, feed-forward parts and experts that are not dealt out by hidden neurons,
  * lm_head by words; routers, latent projections and poolers are whole on each rank. Where something does not divide, this is the
- * fullest rank. */
+ * fullest rank. In training m, n and k are those of the pass; the gradient of X is summed where W is cut along N, once for all
+ * layers of that X (`note` says with which), and logits stay cut. What groups sum of the gradients of W is not counted. */
 typedef struct rft_shard {
     uint32_t struct_size;
     int32_t divides;         /* 0: heads, neurons, words, experts or blocks under one scale do not; `note` names them */
     const char *split;       /* "N", "K", "heads" or "experts" (a rank has the W of its own), "": each rank has all of W */
     int64_t n, k;            /* of a rank */
-    double weight_bytes;     /* of one W of a rank, its share of the stored bytes */
+    double weight_bytes;     /* of one W of a rank, its share of the stored bytes; 0 in wgrad */
     const char *collective;  /* behind it, in its group: "all-reduce", "all-gather" or "" */
     double collective_bytes; /* of the group's results in 16 bits, of all `count` in the phase */
     double sent_bytes;       /* by each rank over a ring: 2 (tp - 1) / tp of them to reduce, (tp - 1) / tp to gather */
@@ -194,7 +195,8 @@ typedef enum rft_exchange_kind {
  *   bytes     t u hidden b, where b is dispatch_bytes, or 2
  *   dispatch  own u (N - 1) / N hidden b          min own max(0, u - e)              max own min(u, E - e)
  *   combine   t u (e / E) (N - 1) / N hidden 2    min (t - own) max(0, u - (E - e))  max (t - own) min(u, e)
- * expected where every choice is as likely. What a rank sends to combine is what was dispatched to it. */
+ * expected where every choice is as likely. What a rank sends to combine is what was dispatched to it. In training both go once
+ * more for the gradients of the other, in 16 bits: b and 2 become b + 2 and 4. */
 typedef struct rft_exchange {
     uint32_t struct_size;
     const char *name;                                  /* "dispatch", "combine" */
@@ -300,10 +302,13 @@ RFT_API rft_status rft_model_get_pass(const rft_model *model, int64_t row, const
 RFT_API rft_status rft_model_get_cost(const rft_model *model, const rft_phase *phase, rft_model_cost *cost,
                                       rft_error *err);                                            /* [any] */
 
-/* A row on one rank. RFT_E_ARG: ranks out of range, or ep no multiple of tp; RFT_E_UNSUPPORTED: its role is not known, ep > 0 and
- * there are no experts, or a step of training. The same of the next two. */
+/* A row on one rank. RFT_E_ARG: ranks out of range, or ep no multiple of tp; RFT_E_UNSUPPORTED: its role is not known, or
+ * ep > 0 and there are no experts. The same of the next three. */
 RFT_API rft_status rft_model_get_shard(const rft_model *model, int64_t row, const rft_phase *phase, const rft_ranks *ranks,
                                        rft_shard *shard, rft_error *err);                         /* [any] */
+/* A row in one pass, as rft_model_get_pass has it. */
+RFT_API rft_status rft_model_get_pass_shard(const rft_model *model, int64_t row, const rft_phase *phase, rft_pass pass,
+                                            const rft_ranks *ranks, rft_shard *shard, rft_error *err); /* [any] */
 /* Of ranks with ep > 0. */
 RFT_API rft_status rft_model_get_exchange(const rft_model *model, rft_exchange_kind kind, const rft_phase *phase,
                                           const rft_ranks *ranks, rft_exchange *exchange, rft_error *err); /* [any] */

@@ -44,9 +44,6 @@ rft_status rft__ranks_check(const rft_model *m, const rft_phase *phase, const rf
         RFT_FAIL(err, RFT_E_UNSUPPORTED, "ranks.ep = %" PRId64 ": %s has no experts to deal out", ranks->ep,
                  m->hparams.arch->name);
     }
-    if (phase->kind == RFT_PHASE_TRAIN) {
-        RFT_FAIL(err, RFT_E_UNSUPPORTED, "phase train: what ranks exchange on the way back is not known");
-    }
     return RFT_OK;
 }
 
@@ -101,7 +98,8 @@ rft_status rft_model_get_exchange(const rft_model *m, rft_exchange_kind kind, co
     }
     const deal d = deal_of(&m->hparams, phase, ranks);
     const bool narrow = kind == RFT_EXCHANGE_DISPATCH && ranks->dispatch_bytes > 0;
-    const double token = d.values * (narrow ? ranks->dispatch_bytes : RFT_RESULT_BYTES);
+    const double back = phase->kind == RFT_PHASE_TRAIN ? RFT_RESULT_BYTES : 0; /* the gradients of what the other way brought */
+    const double token = d.values * ((narrow ? ranks->dispatch_bytes : RFT_RESULT_BYTES) + back);
     rft_exchange result = rft_exchange_init();
     (kind == RFT_EXCHANGE_DISPATCH ? fill_dispatch : fill_combine)(&d, &result);
     result.bytes = d.tokens * d.used * token;

@@ -113,19 +113,68 @@ static void check_block(const rft__tensor *t, bool along_k, int64_t whole, int64
     }
 }
 
-/* Ranks sum what each has of K; logits are put together. What experts that are cut and those beside them give is summed once. */
-static void exchange(const rft__layer *row, const rft_phase *own, const rft_ranks *ranks, rft_shard *s) {
-    const bool sums = s->k < row->k, beside = row->product->where == RFT_IN_SPARSE && !row->product->routed;
-    const double others = (double)(ranks->tp - 1) / (double)ranks->tp;
-    if (sums && beside && ranks->ep == 0) {
+/* `width` values of each row of X, or of experts of each token, in all blocks. */
+static void collect(const char *collective, const rft__layer *row, const rft_phase *own, int64_t width, int64_t ranks,
+                    rft_shard *s) {
+    const double rows = row->experts > 0 ? (double)(own->batch * own->tokens) : (double)s->m;
+    const double times = row->experts > 0 ? (double)row->count / (double)row->experts : s->runs;
+    const double others = (double)(ranks - 1) / (double)ranks;
+    s->collective = collective;
+    s->collective_bytes = rows * (double)width * times * RFT_RESULT_BYTES;
+    s->sent_bytes = s->collective_bytes * others * (strcmp(collective, "all-reduce") == 0 ? 2 : 1);
+}
+
+/* What experts that are cut and those beside them give, or give back, is summed once. */
+static bool joins_experts(const rft__layer *row, const rft_ranks *ranks) {
+    return ranks->ep == 0 && row->product->where == RFT_IN_SPARSE && !row->product->routed;
+}
+
+/* Ranks sum what each has of K; logits are put together, but in training, where losses are made of their parts. */
+static void exchange_forward(const rft__layer *row, const rft_phase *own, const rft_ranks *ranks, rft_shard *s) {
+    const bool sums = s->k < row->k;
+    const bool logits = s->n < row->n && row->product->n == RFT_EXT_VOCAB && own->kind != RFT_PHASE_TRAIN;
+    if (sums && joins_experts(row, ranks)) {
         note(s, "summed with the experts");
-    } else if (sums || (s->n < row->n && row->product->n == RFT_EXT_VOCAB)) {
-        const double rows = row->experts > 0 ? (double)(own->batch * own->tokens) : (double)s->m;
-        const double times = row->experts > 0 ? (double)row->count / (double)row->experts : s->runs;
-        s->collective = sums ? "all-reduce" : "all-gather";
-        s->collective_bytes = rows * (double)row->n * times * RFT_RESULT_BYTES;
-        s->sent_bytes = s->collective_bytes * others * (sums ? 2 : 1);
+    } else if (sums || logits) {
+        collect(sums ? "all-reduce" : "all-gather", row, own, row->n, ranks->tp, s);
     }
+}
+
+/* The product before a row's that has the same X and is cut along N too, as k before v; NULL: there is none. */
+static const rft__product *beside_of(const rft_model *m, int64_t row) {
+    const rft__layer *rows = m->layers.rows;
+    const rft__product *p = rows[row].product, *q = p;
+    for (int64_t i = row - 1; i >= 0 && q == p; i--) {
+        q = rows[i].product;
+    }
+    const bool same = q != p && q->k == p->k && q->where == p->where && q->source == p->source;
+    return same && cut_of(&m->hparams, q->n, 1).what ? q : NULL;
+}
+
+/* The gradient of X is summed over ranks that have other columns of Y, once for all products of that X. */
+static void exchange_back(const rft_model *m, int64_t row, const rft_phase *own, const rft_ranks *ranks, rft_shard *s) {
+    const rft__layer *layer = &m->layers.rows[row];
+    const rft__product *before = beside_of(m, row);
+    if (s->n == layer->n) {
+        return;
+    }
+    if (joins_experts(layer, ranks)) {
+        note(s, "summed with the experts");
+    } else if (before) {
+        note(s, "summed with %s", before->name);
+    } else {
+        collect("all-reduce", layer, own, layer->k, ranks->tp, s);
+    }
+}
+
+/* From the forward product to that of another pass. */
+static void turn(const rft__layer *row, rft_pass pass, rft_shard *s) {
+    rft_layer layer = {.m = s->m, .n = s->n, .k = s->k, .order = row->order, .x_order = row->x_order};
+    rft__layer_turn(&layer, pass);
+    s->m = layer.m;
+    s->n = layer.n;
+    s->k = layer.k;
+    s->weight_bytes = pass == RFT_PASS_WGRAD ? 0 : s->weight_bytes;
 }
 
 static void take_runs(const rft_layer *layer, double share, rft_shard *s) {
@@ -177,20 +226,19 @@ static void cut_layer(const rft_model *m, const rft__layer *row, const rft_layer
     s->weight_bytes *= share;
 }
 
-static void place_layer(const rft_model *m, const rft__layer *row, const rft_phase *phase, const rft_ranks *ranks, rft_shard *s) {
-    const rft_phase own = rft__ranks_phase(ranks, phase);
+static void place_layer(const rft_model *m, const rft__layer *row, const rft_phase *phase, const rft_phase *own,
+                        const rft_ranks *ranks, rft_shard *s) {
     rft_layer layer;
     if (row->experts > 0 && ranks->ep > 0) {
         deal_layer(row, phase, ranks->ep, s);
         return;
     }
-    rft__layer_describe(row, &own, &layer);
+    rft__layer_describe(row, own, &layer);
     if (row->product->heads) {
         deal_heads(m, &layer, ranks->tp, s);
     } else {
         cut_layer(m, row, &layer, ranks->tp, s);
     }
-    exchange(row, &own, ranks, s);
 }
 
 rft_status rft_model_cache_share(const rft_model *m, const rft_phase *phase, const rft_ranks *ranks, double *share,
@@ -205,26 +253,36 @@ rft_status rft_model_cache_share(const rft_model *m, const rft_phase *phase, con
     return RFT_OK;
 }
 
-rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, const rft_ranks *ranks, rft_shard *shard,
-                               rft_error *err) {
+rft_status rft_model_get_pass_shard(const rft_model *m, int64_t row, const rft_phase *phase, rft_pass pass,
+                                    const rft_ranks *ranks, rft_shard *shard, rft_error *err) {
     if (!m || !shard) {
         RFT_FAIL(err, RFT_E_ARG, "%s is NULL", m ? "shard" : "model");
     }
     RFT_TRY(rft__sized_check(shard, "shard", err));
-    if (row < 0 || row >= m->layers.count) {
-        RFT_FAIL(err, RFT_E_ARG, "row = %" PRId64 " is not in 0..%" PRId64 " (the model has %" PRId64 ")", row,
-                 m->layers.count - 1, m->layers.count);
-    }
-    const rft__layer *own = &m->layers.rows[row];
-    RFT_TRY(rft__ranks_check(m, phase, ranks, own->name, err));
+    rft_layer layer = rft_layer_init();
+    RFT_TRY(rft_model_get_pass(m, row, phase, pass, &layer, err)); /* checks row, phase and pass */
+    const rft__layer *whole = &m->layers.rows[row];
+    RFT_TRY(rft__ranks_check(m, phase, ranks, whole->name, err));
+    const rft_phase own = rft__ranks_phase(ranks, phase);
     rft_shard result = rft_shard_init();
     result.split = result.collective = "";
     result.divides = 1;
-    result.n = own->n;
-    result.k = own->k;
-    result.count = own->count;
-    result.weight_bytes = (double)own->bytes;
-    place_layer(m, own, phase, ranks, &result);
+    result.n = whole->n;
+    result.k = whole->k;
+    result.count = whole->count;
+    result.weight_bytes = (double)whole->bytes;
+    place_layer(m, whole, phase, &own, ranks, &result);
+    if (pass == RFT_PASS_FORWARD) {
+        exchange_forward(whole, &own, ranks, &result);
+    } else if (pass == RFT_PASS_DGRAD) {
+        exchange_back(m, row, &own, ranks, &result);
+    }
+    turn(whole, pass, &result);
     rft__sized_write(shard, &result, sizeof result);
     return RFT_OK;
+}
+
+rft_status rft_model_get_shard(const rft_model *m, int64_t row, const rft_phase *phase, const rft_ranks *ranks, rft_shard *shard,
+                               rft_error *err) {
+    return rft_model_get_pass_shard(m, row, phase, RFT_PASS_FORWARD, ranks, shard, err);
 }

@@ -319,8 +319,13 @@ JSON
     run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --phase train:1x8 --run "${quick[@]}"
     says '^attn_q dgrad +1 +8 +32 +32  q4_0→bf16 '
     says '^attn_q wgrad +1 +32 +32 +8  bf16 +add '
-    run 2 model "$work/turned.json" --phase train:1x8 --tp 2
-    complains '--phase train:1x8: not with --tp'
+    run 2 model "$work/turned.json" --phase train:1x8 --view
+    complains '--phase train:1x8: not with --view'
+    run 0 model "$work/turned.json" --phase train:1x8 --tp 2 --run "${quick[@]}"
+    says '^attn_qkv dgrad +N +2 +8 +64 +96 .*all-reduce +2\.048 kB'
+    says '^ffn_down +K +2 +8 +64 +128 .*all-reduce +2\.048 kB'
+    says '^ffn_up wgrad +N +2 +64 +128 +8 '
+    says '^each of 2 ranks holds [0-9.]+ kB of W, and sends [0-9.]+ kB in a step'
     run 0 model "$root/bench/models/whisper-large-v3.json" --phase decode:5
     says '^encoder: 32 layers on 1500 positions'
     says '^cross_attn_k +0 of 32 +7500 '
@@ -429,8 +434,9 @@ JSON
     run 2 model "$work/mixtral.json" --ep 4 --dispatch nothing
     run 2 model "$work/mixtral.json" --ep 4 --dispatch q4_0
     complains "--dispatch: 'q4_0' is none of f32"
-    run 2 model "$work/mixtral.json" --ep 4 --phase train:1x8
-    complains 'not with --ep'
+    run 0 model "$work/mixtral.json" --ep 4 --phase train:8x8
+    says '^expert_up dgrad +experts +2 of 2 +32 +64 +96 '
+    says 'sum of the gradients of W is not shown'
     run 3 model "$root/bench/models/llama-3.1-8b.json" --ep 4
     complains 'llama has no experts to deal out'
 }

@@ -34,6 +34,14 @@ static inline void ask_shards(const rft_model *model, const rft_phase *phase, co
             abort();
         }
     }
+    const rft_phase train = {RFT_PHASE_TRAIN, phase->batch, phase->tokens};
+    for (int64_t i = 0; i < rft_model_layer_count(model); i++) {
+        rft_shard s = rft_shard_init();
+        if (rft_model_get_pass_shard(model, i, &train, RFT_PASS_DGRAD, ranks, &s, NULL) != RFT_OK || s.n < 1 || s.k < 1 ||
+            strlen(s.note) + 1 >= sizeof s.note) {
+            abort();
+        }
+    }
     if (rft_model_cache_share(model, phase, ranks, &share, NULL) != RFT_OK || !(share > 0 && share <= 1)) {
         abort();
     }

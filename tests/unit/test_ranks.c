@@ -130,6 +130,68 @@ static void ranks_share_the_work(void **state) {
     rft_model_free(model);
 }
 
+/* ---- training ---- */
+
+typedef struct wanted_pass {
+    const char *file, *name;
+    rft_ranks ranks;
+    rft_pass pass;
+    int64_t m, n, k;
+    double collective_bytes; /* of an all-reduce */
+    const char *note;
+} wanted_pass;
+
+static void assert_pass(const wanted_pass *w) {
+    const rft_phase phase = {RFT_PHASE_TRAIN, 4, 100};
+    rft_model *model = open_file(w->file);
+    rft_layer layer = rft_layer_init();
+    rft_shard s = rft_shard_init();
+    for (int64_t row = 0; !layer.name || strcmp(layer.name, w->name) != 0; row++) {
+        assert_int_equal(rft_model_get_layer(model, row, &phase, &layer, NULL), RFT_OK);
+        assert_int_equal(rft_model_get_pass_shard(model, row, &phase, w->pass, &w->ranks, &s, NULL), RFT_OK);
+    }
+    const double sent = 2 * w->collective_bytes * (double)(w->ranks.tp - 1) / (double)w->ranks.tp;
+    if (s.m != w->m || s.n != w->n || s.k != w->k || s.collective_bytes != w->collective_bytes || s.sent_bytes != sent ||
+        strcmp(s.note, w->note) != 0 || strcmp(s.collective, w->collective_bytes > 0 ? "all-reduce" : "") != 0 ||
+        (s.weight_bytes == 0) != (w->pass == RFT_PASS_WGRAD)) {
+        fail_msg("%s %s, pass %d: %lld x %lld x %lld, '%s' %.0f, '%s'", w->file, w->name, (int)w->pass, (long long)s.m,
+                 (long long)s.n, (long long)s.k, s.collective, s.collective_bytes, s.note);
+    }
+    rft_model_free(model);
+}
+
+/* 400 tokens, or 200 of a group where there are two. Back, what is cut along N sums where forward what is cut along K does. */
+static void gradients_are_summed(void **state) {
+    (void)state;
+    static const wanted_pass rows[] = {
+        {"llama-3.1-8b", "attn_q", {.tp = 4}, RFT_PASS_FORWARD, 400, 1024, 4096, 0, ""},
+        {"llama-3.1-8b", "attn_q", {.tp = 4}, RFT_PASS_DGRAD, 400, 4096, 1024, 400 * 4096 * 2 * 32.0, ""},
+        {"llama-3.1-8b", "attn_k", {.tp = 4}, RFT_PASS_DGRAD, 400, 4096, 256, 0, "summed with attn_q"},
+        {"llama-3.1-8b", "attn_v", {.tp = 4}, RFT_PASS_DGRAD, 400, 4096, 256, 0, "summed with attn_k"},
+        {"llama-3.1-8b", "attn_k", {.tp = 4}, RFT_PASS_WGRAD, 256, 4096, 400, 0, ""},
+        {"llama-3.1-8b", "attn_output", {.tp = 4}, RFT_PASS_FORWARD, 400, 4096, 1024, 400 * 4096 * 2 * 32.0, ""},
+        {"llama-3.1-8b", "attn_output", {.tp = 4}, RFT_PASS_DGRAD, 400, 1024, 4096, 0, ""},
+        {"llama-3.1-8b", "ffn_gate", {.tp = 4}, RFT_PASS_DGRAD, 400, 4096, 3584, 0, "summed with ffn_up"},
+        {"llama-3.1-8b", "lm_head", {.tp = 4}, RFT_PASS_FORWARD, 400, 32064, 4096, 0, ""},
+        {"llama-3.1-8b", "lm_head", {.tp = 4}, RFT_PASS_DGRAD, 400, 4096, 32064, 400 * 4096 * 2, ""},
+        {"gpt2", "attn_qkv", {.tp = 4}, RFT_PASS_WGRAD, 768, 576, 400, 0, ""}, /* [in, out] as stored */
+        {"deepseek-v3", "attn_q_b", {.tp = 4}, RFT_PASS_DGRAD, 400, 1536, 6144, 400 * 1536 * 2 * 61.0, ""},
+        {"deepseek-v3", "attn_kv_b", {.tp = 4}, RFT_PASS_DGRAD, 400, 512, 8192, 400 * 512 * 2 * 61.0, ""},
+        {"deepseek-v3", "attn_q_a", {.tp = 4}, RFT_PASS_DGRAD, 400, 7168, 1536, 0, ""},
+        {"deepseek-v3", "expert_up", {.tp = 4}, RFT_PASS_DGRAD, 13, 7168, 512, 400 * 7168 * 2 * 58.0, ""},
+        {"deepseek-v3", "expert_gate", {.tp = 4}, RFT_PASS_DGRAD, 13, 7168, 512, 0, "summed with expert_up"},
+        {"deepseek-v3", "shared_up", {.tp = 4}, RFT_PASS_DGRAD, 400, 7168, 512, 0, "summed with the experts"},
+        {"deepseek-v3", "expert_up", {.tp = 4, .ep = 8}, RFT_PASS_DGRAD, 13, 7168, 2048, 0, ""},
+        {"deepseek-v3", "shared_up", {.tp = 4, .ep = 8}, RFT_PASS_DGRAD, 200, 7168, 512, 200 * 7168 * 2 * 58.0, ""},
+        {"whisper-large-v3", "cross_attn_q", {.tp = 4}, RFT_PASS_DGRAD, 400, 1280, 320, 400 * 1280 * 2 * 32.0, ""},
+        {"whisper-large-v3", "cross_attn_k", {.tp = 4}, RFT_PASS_DGRAD, 6000, 1280, 320, 6000 * 1280 * 2 * 32.0, ""},
+        {"whisper-large-v3", "cross_attn_v", {.tp = 4}, RFT_PASS_DGRAD, 6000, 1280, 320, 0, "summed with cross_attn_k"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_pass(&rows[i]);
+    }
+}
+
 /* ---- what ranks send ---- */
 
 typedef struct wanted_exchange {
@@ -183,6 +245,19 @@ static void tokens_meet_their_experts(void **state) {
     }
 }
 
+/* Those of results to the experts, those of what experts read to the tokens' ranks. */
+static void gradients_go_back(void **state) {
+    (void)state;
+    const rft_phase phase = {RFT_PHASE_TRAIN, 8, 64};
+    const rft_ranks ranks = {.tp = 1, .ep = 8, .dispatch_bytes = 1 + 4 / 128.0};
+    rft_exchange there = rft_exchange_init(), back = rft_exchange_init();
+    rft_model *model = open_file(V3);
+    assert_int_equal(rft_model_get_exchange(model, RFT_EXCHANGE_DISPATCH, &phase, &ranks, &there, NULL), RFT_OK);
+    assert_int_equal(rft_model_get_exchange(model, RFT_EXCHANGE_COMBINE, &phase, &ranks, &back, NULL), RFT_OK);
+    assert_true(there.sent_bytes == 448.0 * 7168 * 58 * (1 + 4 / 128.0 + 2) && back.sent_bytes == 448.0 * 7168 * 58 * 4);
+    rft_model_free(model);
+}
+
 /* A group keeps the cache of its own sequences; latent ones are whole on each rank of it. */
 static void groups_keep_their_cache(void **state) {
     (void)state;
@@ -202,8 +277,8 @@ static void groups_keep_their_cache(void **state) {
 
 /* ---- refused ---- */
 
-static void assert_refused(const char *file, rft_phase_kind kind, rft_ranks ranks, rft_status status, const char *why) {
-    const rft_phase phase = {kind, 2, 1};
+static void assert_refused(const char *file, rft_ranks ranks, rft_status status, const char *why) {
+    const rft_phase phase = {RFT_PHASE_DECODE, 2, 1};
     rft_shard shard = rft_shard_init();
     rft_exchange exchange = rft_exchange_init();
     rft_model *model = open_file(file);
@@ -220,14 +295,13 @@ static void assert_refused(const char *file, rft_phase_kind kind, rft_ranks rank
 
 static void wrong_ranks_are_refused(void **state) {
     (void)state;
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){.tp = 0, .ep = 8}, RFT_E_ARG, "ranks.tp = 0 is not in 1..1024");
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){.tp = 1, .ep = -8}, RFT_E_ARG, "ranks.ep = -8 is not in 0..1024");
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){.tp = 1, .ep = 1025}, RFT_E_ARG, "ranks.ep = 1025");
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){.tp = 3, .ep = 8}, RFT_E_ARG, "8 is no multiple of ranks.tp = 3");
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){1, 8, -1}, RFT_E_ARG, "ranks.dispatch_bytes = -1");
-    assert_refused(V3, RFT_PHASE_DECODE, (rft_ranks){1, 8, NAN}, RFT_E_ARG, "ranks.dispatch_bytes = ");
-    assert_refused("llama-3.1-8b", RFT_PHASE_DECODE, (rft_ranks){1, 8, 0}, RFT_E_UNSUPPORTED, "llama has no experts");
-    assert_refused(V3, RFT_PHASE_TRAIN, (rft_ranks){1, 8, 0}, RFT_E_UNSUPPORTED, "phase train");
+    assert_refused(V3, (rft_ranks){.tp = 0, .ep = 8}, RFT_E_ARG, "ranks.tp = 0 is not in 1..1024");
+    assert_refused(V3, (rft_ranks){.tp = 1, .ep = -8}, RFT_E_ARG, "ranks.ep = -8 is not in 0..1024");
+    assert_refused(V3, (rft_ranks){.tp = 1, .ep = 1025}, RFT_E_ARG, "ranks.ep = 1025");
+    assert_refused(V3, (rft_ranks){.tp = 3, .ep = 8}, RFT_E_ARG, "8 is no multiple of ranks.tp = 3");
+    assert_refused(V3, (rft_ranks){1, 8, -1}, RFT_E_ARG, "ranks.dispatch_bytes = -1");
+    assert_refused(V3, (rft_ranks){1, 8, NAN}, RFT_E_ARG, "ranks.dispatch_bytes = ");
+    assert_refused("llama-3.1-8b", (rft_ranks){1, 8, 0}, RFT_E_UNSUPPORTED, "llama has no experts");
 }
 
 static void wrong_exchanges_are_refused(void **state) {
@@ -252,6 +326,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(experts_are_dealt_out),   cmocka_unit_test(ranks_share_the_work),
         cmocka_unit_test(tokens_meet_their_experts), cmocka_unit_test(groups_keep_their_cache),
+        cmocka_unit_test(gradients_are_summed),    cmocka_unit_test(gradients_go_back),
         cmocka_unit_test(wrong_ranks_are_refused), cmocka_unit_test(wrong_exchanges_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void wrong_questions_are_refused(void **state) {
     assert_non_null(strstr(err.message, "pass = 3"));
     assert_int_equal(rft_model_get_pass(model, 0, &train, (rft_pass)4, &layer, &err), RFT_E_ARG);
     assert_int_equal(rft_model_get_pass(model, 0, &train, (rft_pass)0, &layer, &err), RFT_E_ARG);
-    assert_int_equal(rft_model_get_shard(model, 0, &train, &(rft_ranks){.tp = 2}, &shard, &err), RFT_E_UNSUPPORTED);
+    assert_int_equal(rft_model_get_pass_shard(model, 0, &decode, RFT_PASS_DGRAD, &(rft_ranks){.tp = 2}, &shard, &err), RFT_E_ARG);
     assert_int_equal(rft_model_get_part(model, 0, &train, 5, &p, &err), RFT_E_ARG);
     assert_non_null(strstr(err.message, "context = 5: phase train has no cache"));
     rft_model_free(model);
