@@ -222,7 +222,7 @@ void ranks_text(const model_report *r) {
     column columns[COLUMNS] = {{"a rank", 0, true},  {"cut", 0, true},        {"count", 0, false}, {"M", 0, false},
                                {"N", 0, false},      {"K", 0, false},         {"W, kB", 0, false}, {"bound, us", 0, false},
                                {"behind", 0, true},  {"sends", 0, false},     {"note", 0, true}};
-    cell *cells = cli_alloc((size_t)(r->n + MODEL_EXCHANGES) * COLUMNS, sizeof *cells);
+    cell *cells = cli_alloc((size_t)r->n * (1 + MODEL_EXCHANGES) * COLUMNS, sizeof *cells);
     char text[RANKS_TEXT];
     putchar('\n');
     text_table(columns, COLUMNS, cells, rank_cells(r, cells));
@@ -242,8 +242,8 @@ void ranks_text(const model_report *r) {
 
 json_t *ranks_shard_json(const rft_shard *s) {
     json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "split", s->split, "m", (json_int_t)s->m, "n",
-                                  (json_int_t)s->n, "k", (json_int_t)s->k, "count", (json_int_t)s->count, "runs", s->runs,
-                                  "runs_min", s->runs_min, "runs_max", s->runs_max, "weight_bytes", s->weight_bytes);
+                               (json_int_t)s->n, "k", (json_int_t)s->k, "count", (json_int_t)s->count, "runs", s->runs,
+                               "runs_min", s->runs_min, "runs_max", s->runs_max, "weight_bytes", s->weight_bytes);
     json_extend(object, json_pack("{s:s, s:f, s:f, s:b, s:s}", "collective", s->collective, "collective_bytes",
                                   s->collective_bytes, "sent_bytes", s->sent_bytes, "divides", (int)s->divides, "note", s->note));
     return object;

@@ -165,8 +165,9 @@ typedef struct rft_ranks {
 
 /* A layer on one rank. Attention is cut by heads, feed-forward parts and experts that are not dealt out by hidden neurons,
  * lm_head by words; routers, latent projections and poolers are whole on each rank. Where something does not divide, this is the
- * fullest rank. In training m, n and k are those of the pass; the gradient of X is summed where W is cut along N, once for all
- * layers of that X (`note` says with which), and logits stay cut. What groups sum of the gradients of W is not counted. */
+ * fullest rank. In training m, n and k are those of the pass, `split` that of the forward product; the gradient of X is summed
+ * where W is cut along N, once for all layers of that X (`note` says with which), and logits stay cut. What groups sum of the
+ * gradients of W is not counted. */
 typedef struct rft_shard {
     uint32_t struct_size;
     int32_t divides;         /* 0: heads, neurons, words, experts or blocks under one scale do not; `note` names them */
