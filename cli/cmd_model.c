@@ -152,6 +152,8 @@ static const char doc[] =
     "config.json has no weights, so --run takes random ones. X is of the type that W is run in, f32 beside low-bit W, unless --x "
     "is given. Flags that choose shapes do not apply.\n\n"
     "Phase train lists three products a layer, forward, dgrad and wgrad, none of which packs W.\n\n"
+    "With --tp or --ep a second table has what one of the ranks has of each layer, and --run measures that; the phase is that of "
+    "all ranks together.\n\n"
     "Example: rooftile model model.gguf --phase decode:1 --run";
 
 static void close_model(model_command *c) {
