@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * codes8_body.h - products of codes with X in 8 bits, the strips of bytes that they read where many rows share them, and the
- * rounding of X; text for the codes8_<isa>.c of the ISA folders. Before it the includer defines what codes_panel_body.h asks, and
- *     words_max(a, b): unsigned; words_round(v): floats to int32, to nearest even; words_store(p, v); vec_bits(v)
- *     words_largest(v): of 16, unsigned; bytes_store(p, v): the low bytes of 16 words; bytes_sum(p): of 16 signed ones
+ * codes8_body.h - products of codes with X in 8 bits (codes8_x_body.h), and the strips of bytes that they read where many rows
+ * share them; text for the codes8_<isa>.c of the ISA folders. Before it the includer defines what codes_panel_body.h asks, and
+ *     words_store(p, v)
  *     bytes_look_up(p, v): of 16 bytes at p, by each byte of v, which is below 16
  *     dot_quad(wide, sum, q, x): sum + q's unsigned bytes (above 127 only where wide) times x's signed ones, four a word
  *     CODES8_PANEL, a macro, where dot_quad_at(wide, sum, q, x), with x in memory, costs no more, and registers hold 8 quads
@@ -14,71 +13,13 @@
  *     strips   a panel of bytes, row by row
  *
  * A sum is of 16 to 256 k and needs one scale of W and one of X. It is exact in int32 and as float: |sum| <= 256 * 255 * 128 <
- * 2^23. The order of additions is that of ascending k, whatever the tile.
+ * 2^23. The order of additions is that of ascending k, whatever the tile. Where both scales serve all k (one_sum) tiles add words
+ * alone, modulo 2^32, of which the last is less than 2^31 once settle() has taken the bias off.
  */
+#include "cpu/codes8_x_body.h"
 #include "cpu/codes_panel_body.h"
 
 #include <string.h>
-
-/* ---- X ---- */
-
-/* One group of n k, 32 or a multiple: its codes; the scale returned. */
-static float round_group(const float *x, int n, signed char *code) {
-    ivec bits = words_set(0);
-    for (int i = 0; i < n; i += RFT__COLUMNS) {
-        bits = words_max(bits, words_and(vec_bits(vec_load(x + i)), words_set(0x7fffffff)));
-    }
-    const uint32_t most = words_largest(bits);
-    float largest;
-    memcpy(&largest, &most, sizeof most);
-    const float scale = rft__x8_scale(largest, 127.0f);
-    const bool counts = scale > 0.0f;
-    const vec inverse = vec_set(counts ? 127.0f / largest : 0.0f);
-    for (int i = 0; i < n; i += RFT__COLUMNS) {
-        bytes_store(code + i, counts ? words_round(vec_mul(vec_load(x + i), inverse)) : words_set(0));
-    }
-    return scale;
-}
-
-/* What goes with codes and scales that are in their place. */
-static void add_sums(const rft__packing *p, int64_t k, rft__x8 *x) {
-    const int each = rft__packing_sum(p);
-    for (int64_t i = 0; i < rft__packing_sums(p, k); i++) {
-        int32_t sum = 0;
-        for (int at = 0; at < each; at += RFT__LEAST_SUM) {
-            sum += bytes_sum(x->code + i * each + at);
-        }
-        if (p->offset == RFT__OFFSET_NONE) {
-            x->sum[i].word = -p->i8_bias * sum;
-        } else {
-            x->sum[i].real = p->offset == RFT__OFFSET_MINIMUM ? x->scale[i * each / p->x_group] * (float)sum : (float)-sum;
-        }
-    }
-}
-
-static void quantise(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) {
-    float padded[RFT__CHUNK];
-    if (k < RFT__CHUNK) {
-        memset(padded, 0, sizeof padded);
-        memcpy(padded, x, (size_t)k * sizeof *x);
-        memset(dst, 0, sizeof *dst);
-        x = padded;
-    }
-    for (int at = 0; at < k; at += packing->x_group) {
-        dst->scale[at / packing->x_group] = round_group(x + at, packing->x_group, dst->code + at);
-    }
-    add_sums(packing, k, dst);
-}
-
-/* The same of codes that are given. */
-static void record(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) {
-    if (k < RFT__CHUNK) {
-        memset(dst, 0, sizeof *dst);
-    }
-    memcpy(dst->code, x, (size_t)k);
-    memcpy(dst->scale, scale, (size_t)rft__ceil_div(k, packing->x_group) * sizeof *scale);
-    add_sums(packing, k, dst);
-}
 
 /* ---- W ---- */
 
@@ -275,6 +216,17 @@ RFT_INLINE void fetch_of_block(int bits, int panels, rft__fetch *next) {
     next->w += 64 * bits;
 }
 
+/* Blocks b .. end - 1 of a chunk, w at the first of them; returns what is behind. */
+RFT_INLINE const char *add_blocks(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t b,
+                                  int64_t end, const rft__x8 *x, const char *w, size_t w_stride, rft__fetch *next, sums_of s) {
+    for (; b < end; b++, w += 64 * bits) {
+        fetch_of_block(bits, panels, next);
+        add_quads(bits, offset, rows, panels, packing, 0, x, b, w, w_stride, s);
+        add_quads(bits, offset, rows, panels, packing, 4, x, b, w, w_stride, s);
+    }
+    return w;
+}
+
 /* A chunk whose sums are of half a block. */
 RFT_INLINE void chunk_of_halves(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
                                 const rft__x8 *x, const char *w, size_t w_stride, const panel_scales *scale, float *acc,
@@ -297,13 +249,9 @@ RFT_INLINE void chunk_of_blocks(int bits, rft__offset_kind offset, int rows, int
                                 int acc_stride, rft__fetch *next) {
     sums_of s;
     const int64_t blocks = rft__ceil_div(k, RFT__BLOCK), each = packing->x_group / RFT__BLOCK;
-    for (int64_t b = 0, i = 0; b < blocks; i++) {
+    for (int64_t b = 0, i = 0; b < blocks; b += each, i++) {
         start_sums(offset, rows, panels, x, i, s);
-        for (const int64_t end = rft__min(blocks, b + each); b < end; b++, w += 64 * bits) {
-            fetch_of_block(bits, panels, next);
-            add_quads(bits, offset, rows, panels, packing, 0, x, b, w, w_stride, s);
-            add_quads(bits, offset, rows, panels, packing, 4, x, b, w, w_stride, s);
-        }
+        w = add_blocks(bits, offset, rows, panels, packing, b, rft__min(blocks, b + each), x, w, w_stride, next, s);
         end_sums(offset, rows, panels, x, i, i, scale, scale_at(packing, i), s, acc, acc_stride);
     }
 }
@@ -312,6 +260,52 @@ RFT_INLINE void clear_sums(int rows, int panels, float *acc, int acc_stride) {
     RFT_UNROLL
     for (int n = 0; n < rows * panels; n++) {
         vec_store(acc + n / panels * acc_stride + n % panels * RFT__COLUMNS, vec_zero());
+    }
+}
+
+/* Are there such codes with a scale for more than 32 k? */
+RFT_INLINE bool may_be_long(int bits, rft__offset_kind offset) {
+    return (bits == 4 || bits == 8) && offset != RFT__OFFSET_MINIMUM;
+}
+
+/* ---- one sum over all k, words in registers and in acc; scales are for settle() alone ---- */
+
+RFT_INLINE void codes8_words(int bits, rft__offset_kind offset, int rows, int panels, const rft__packing *packing, int64_t k,
+                             const rft__x8 *x, int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride,
+                             bool accumulate, rft__fetch next) {
+    sums_of s;
+    RFT_UNROLL
+    for (int n = 0; n < rows * panels; n++) {
+        const float *from = acc + n / panels * acc_stride + n % panels * RFT__COLUMNS;
+        s[n / panels][n % panels] = accumulate ? words_load(from) : words_set(0);
+    }
+    for (; k > 0; k -= RFT__CHUNK, x += x_stride) {
+        const int64_t chunk = rft__min(k, RFT__CHUNK), head = rft__packing_head_bytes(packing, chunk);
+        fetch_of_head(panels, head, &next);
+        w = add_blocks(bits, offset, rows, panels, packing, 0, rft__ceil_div(chunk, RFT__BLOCK), x, w + head, w_stride, &next, s);
+    }
+    RFT_UNROLL
+    for (int n = 0; n < rows * panels; n++) {
+        words_store((int32_t *)(void *)(acc + n / panels * acc_stride + n % panels * RFT__COLUMNS), s[n / panels][n % panels]);
+    }
+}
+
+/* See rft__settle_fn. The product of scales is added to 0, as FMAs add those of shorter sums, so that none is -0. */
+static void settle(const rft__packing *packing, const char *head, int rows, const rft__x8 *x, const rft__x8 *before, float *acc,
+                   int acc_stride) {
+    scales s;
+    uint32_t zero[RFT__COLUMNS], word[RFT__COLUMNS];
+    expand8(packing->bits, packing, head, RFT__CHUNK, &s);
+    for (int i = 0; i < RFT__COLUMNS; i++) {
+        zero[i] = (uint32_t)(packing->offset == RFT__OFFSET_NONE ? packing->i8_bias : (int32_t)s.offset[i]);
+    }
+    for (int r = 0; r < rows; r++, acc += acc_stride) {
+        const uint32_t codes = (uint32_t)(x[r].sum[0].word - (before != NULL ? before[r].sum[0].word : 0));
+        const float x_scale = x[r].scale[0];
+        memcpy(word, acc, sizeof word);
+        for (int i = 0; i < RFT__COLUMNS; i++) {
+            acc[i] = (float)(int32_t)(word[i] - zero[i] * codes) * (s.scale[i] * x_scale) + 0.0f;
+        }
     }
 }
 
@@ -379,13 +373,9 @@ RFT_INLINE void chunk_at_once(int bits, rft__offset_kind offset, int rows, const
                               vec total[RFT__MAX_ROWS]) {
     sums_of s;
     const int64_t blocks = rft__ceil_div(k, RFT__BLOCK), each = packing->x_group / RFT__BLOCK;
-    for (int64_t b = 0, i = 0; b < blocks; i++) {
+    for (int64_t b = 0, i = 0; b < blocks; b += each, i++) {
         start_sums(offset, rows, 1, x, i, s);
-        for (const int64_t end = rft__min(blocks, b + each); b < end; b++, w += 64 * bits) {
-            fetch_of_block(bits, 1, next);
-            add_quads(bits, offset, rows, 1, packing, 0, x, b, w, 0, s);
-            add_quads(bits, offset, rows, 1, packing, 4, x, b, w, 0, s);
-        }
+        w = add_blocks(bits, offset, rows, 1, packing, b, rft__min(blocks, b + each), x, w, 0, next, s);
         const int64_t at = scale_at(packing, i);
         const vec one = vec_load(scale + at), other = offset != RFT__OFFSET_NONE ? vec_load(shift + at) : one;
         RFT_UNROLL
@@ -393,11 +383,6 @@ RFT_INLINE void chunk_at_once(int bits, rft__offset_kind offset, int rows, const
             total[r] = add_sum(offset, s[r][0], one, other, x[r].scale[i], x[r].sum[i].real, total[r]);
         }
     }
-}
-
-/* Are there such codes with a scale for more than 32 k? */
-RFT_INLINE bool may_be_long(int bits, rft__offset_kind offset) {
-    return (bits == 4 || bits == 8) && offset != RFT__OFFSET_MINIMUM;
 }
 
 RFT_INLINE void codes8_panel(int bits, rft__offset_kind offset, bool halves, int rows, const rft__packing *packing, int64_t k,
@@ -431,6 +416,10 @@ RFT_INLINE void codes8_tile(int bits, rft__offset_kind offset, int rows, int pan
     /* Formats of 2, 3 and 6 bits have a scale for 16 k, others with a minimum and those of 5 bits none so short. */
     const bool always = bits == 2 || bits == 3 || bits == 6, never = !always && (offset == RFT__OFFSET_MINIMUM || bits == 5);
     const bool halves = always || (!never && packing->step < RFT__BLOCK);
+    if (may_be_long(bits, offset) && packing->one_sum) {
+        codes8_words(bits, offset, rows, panels, packing, k, x, x_stride, w, w_stride, acc, acc_stride, accumulate, next);
+        return;
+    }
     if (ONE_PANEL && panels == 1) {
         codes8_panel(bits, offset, halves, rows, packing, k, x, x_stride, w, acc, acc_stride, accumulate, next);
         return;
@@ -559,4 +548,8 @@ RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing
     void rft__record_##isa(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) { \
         record(packing, x, scale, k, dst);                                                                                 \
     }                                                                                                                      \
+    void rft__settle_##isa(const rft__packing *packing, const char *head, int rows, const rft__x8 *x, const rft__x8 *before,  \
+                           float *acc, int acc_stride) {                                                                       \
+        settle(packing, head, rows, x, before, acc, acc_stride);                                                               \
+    }                                                                                                                          \
     void rft__unpack_##isa(const rft__packing *packing, const char *w, int64_t k, char *dst) { unpack(packing, w, k, dst); }

@@ -28,6 +28,7 @@ static rft__isa_ops merged_ops(const rft__device *d) {
         ops.unpack = own->unpack != NULL ? own->unpack : ops.unpack;
         ops.quantise = own->quantise != NULL ? own->quantise : ops.quantise;
         ops.record = own->record != NULL ? own->record : ops.record;
+        ops.settle = own->settle != NULL ? own->settle : ops.settle;
         ops.x8 = own->x8 != NULL ? own->x8 : ops.x8;
         ops.epilogue = own->epilogue != NULL ? own->epilogue : ops.epilogue;
     }
@@ -169,9 +170,11 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->kernel = pick->kernel->name;
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
-    /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. */
+    /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. One sum over all
+     * k is rounded once. */
     const bool in_8_bits = pick->kernel->x == RFT_I8, rounds_x = in_8_bits && c->p.x != RFT_I8;
-    info->error_c = (pick->kernel->gamma * k + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    const double chain = in_8_bits && c->packing.one_sum ? 1.0 : k;
+    info->error_c = (pick->kernel->gamma * chain + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
     info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
     info->group_x = rounds_x ? c->packing.x_group : 0;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);

@@ -55,6 +55,7 @@ static rft__packing packing_for(const rft__problem *p) {
     while (in_groups && p->x_group_k % packing.x_group != 0) {
         packing.x_group /= 2;
     }
+    packing.one_sum = p->x == RFT_I8 && !in_groups && p->w.k <= RFT__MOST_ONE_SUM && p->w.group_k >= p->w.k;
     return packing;
 }
 
@@ -431,6 +432,7 @@ static void explain_8bit(const rft__problem *p, const rft__cpu_kernel *kernel, r
     if (rft__type_is_8bit(p->x)) {
         rft__text_add(text, "; x of %s %s", rft__type_name(p->x),
                       kernel->x != RFT_I8 ? "is widened to f32" : p->x == RFT_I8 ? "as given" : "is rounded again");
+        rft__text_add(text, "%s", kernel->x == RFT_I8 && packing_for(p).one_sum ? ", one sum over all k" : "");
     }
     if (p->epi.quantize.kind == RFT_EPI_QUANTIZE_ROWS) {
         rft__text_add(text, "; y waits as f32 for the scales of its rows");

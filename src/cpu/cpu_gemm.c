@@ -155,8 +155,7 @@ typedef struct block {
     const job *j;
     buffers buf;
     const char *x;      /* packed tiles, or rows */
-    const rft__x8 *x8;  /* rows in 8 bits */
-    int64_t x8_rows;    /* of them in a chunk */
+    rft__x8_rows x8;    /* rows in 8 bits */
     rft__tiling tiles;
     int64_t b, row0;    /* batch and first row */
     int64_t k0, k1;
@@ -194,8 +193,22 @@ static void keep_partial(const block *bl, const float *acc, int64_t rows, int pa
     }
 }
 
+/* Sums of words become numbers. */
+static void settle_tile(const block *bl, float *acc, int64_t rows, int panels, int64_t first, int64_t panel) {
+    const job *j = bl->j;
+    const int64_t last = (bl->k1 - bl->k0 - 1) / RFT__CHUNK;
+    const rft__x8 *x = bl->x8.x + last * bl->x8.stride + first, *before = bl->x8.before != NULL ? bl->x8.before + first : NULL;
+    for (int p = 0; p < panels; p++) {
+        const char *head = packed_panel(j, bl->b, panel + p, bl->k0 + last * RFT__CHUNK);
+        j->choice->device->ops.settle(j->packing, head, (int)rows, x, before, acc + p * RFT__PANEL, panels * RFT__PANEL);
+    }
+}
+
 /* The sums of a tile are complete, of this part's k at least. */
 static void end_tile(const block *bl, float *acc, int64_t rows, int panels, int64_t first, int64_t panel) {
+    if (bl->j->pick->kernel->x == RFT_I8 && bl->j->packing->one_sum && bl->k1 > bl->k0) {
+        settle_tile(bl, acc, rows, panels, first, panel);
+    }
     if (bl->partial != NULL) {
         keep_partial(bl, acc, rows, panels, bl->row0 + first, panel);
     } else {
@@ -250,9 +263,9 @@ static void multiply_codes8(const block *bl, const strip *s, int64_t t, int pane
                             const strip *next) {
     const job *j = bl->j;
     const int rows = (int)rft__tile_height(&bl->tiles, t);
-    const rft__x8 *x = bl->x8 + (k - bl->k0) / RFT__CHUNK * bl->x8_rows + rft__tile_start(&bl->tiles, t);
-    const rft__codes8_job tile = {j->pick->kernel, j->packing, rows, panels, kc, x, bl->x8_rows, s->panels, acc, k > bl->k0};
-    const rft__x8 *x_ahead = next->k > k && next->k < bl->k1 ? x + kc / RFT__CHUNK * bl->x8_rows : NULL;
+    const rft__x8 *x = bl->x8.x + (k - bl->k0) / RFT__CHUNK * bl->x8.stride + rft__tile_start(&bl->tiles, t);
+    const rft__codes8_job tile = {j->pick->kernel, j->packing, rows, panels, kc, x, bl->x8.stride, s->panels, acc, k > bl->k0};
+    const rft__x8 *x_ahead = next->k > k && next->k < bl->k1 ? x + kc / RFT__CHUNK * bl->x8.stride : NULL;
     rft__codes8_multiply(&tile, next->panels, x_ahead, t, bl->tiles.count);
 }
 
@@ -373,25 +386,10 @@ static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
     } while (k < bl->k1);
 }
 
-/* The block's X in 8 bits. */
-static void find_x8(block *bl) {
-    const job *j = bl->j;
-    if (j->rows.x != NULL) {
-        const rft__x8 *all = (const rft__x8 *)(const void *)(j->rows.x + bl->b * j->rows.batch);
-        bl->x8_rows = j->args->m;
-        bl->x8 = all + bl->k0 / RFT__CHUNK * bl->x8_rows + bl->row0;
-        return;
-    }
-    rft__x8 *const own = (rft__x8 *)(void *)bl->buf.x;
-    rft__x_rows_8bit(&j->x_source, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1 - bl->k0, own, bl->tiles.rows);
-    bl->x8_rows = bl->tiles.rows;
-    bl->x8 = own;
-}
-
 static void run_block(block *bl, int64_t panel0, int64_t panel1) {
     const job *j = bl->j;
     if (j->pick->kernel->x == RFT_I8) {
-        find_x8(bl);
+        bl->x8 = rft__x8_rows_of(&j->rows, &j->x_source, j->args->m, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1, bl->buf.x);
     } else if (j->rows.x != NULL) {
         bl->x = j->rows.x + bl->b * j->rows.batch + bl->row0 * j->rows.stride + rft__panel_bytes(j->pick->kernel->x, 1, bl->k0);
     } else if (j->x_in_place) {

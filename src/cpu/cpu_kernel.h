@@ -59,7 +59,8 @@ typedef struct rft__codes_family {
 
 /* X in 8 bits: 256 k of a row, the rest of a shorter chunk 0. Chunks of all rows lie side by side, those of the next k behind
  * them. scale: of each packing.x_group k. sum: what the kernel adds for each rft__packing_sum k, without offset the word
- * -i8_bias * (sum of codes), before a minimum the number scale * (sum of codes), before a zero point -(sum of codes). */
+ * -i8_bias * (sum of codes), before a minimum the number scale * (sum of codes), before a zero point -(sum of codes); where
+ * packing.one_sum is set the word of all codes of the row so far. */
 typedef struct rft__x8 {
     signed char code[RFT__CHUNK];
     float scale[RFT__CHUNK / RFT__BLOCK];
@@ -82,7 +83,8 @@ typedef struct rft__fetch {
 } rft__fetch;
 
 /* One register tile in 8 bits: acc[rows][16 * panels], acc_stride floats from row to row, (+)= x * w. x: rows side by side,
- * x_stride of them from chunk to chunk; w: panels of codes, or the strip that rft__unpack_fn made of them. k as above. */
+ * x_stride of them from chunk to chunk; w: panels of codes, or the strip that rft__unpack_fn made of them. k as above. Where
+ * packing.one_sum is set acc holds words, the sums of bytes of W times codes of x, until rft__settle_fn makes them numbers. */
 typedef void rft__codes8_fn(const rft__packing *packing, int64_t k, const rft__x8 *x, int64_t x_stride, const char *w,
                             size_t w_stride, float *acc, int acc_stride, bool accumulate, const rft__fetch *next);
 
@@ -168,6 +170,11 @@ typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64
 typedef void rft__record_fn(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst);
 
 /* Activations in 8 bits, RFT_I8 or RFT_E4M3; n of one scale. */
+/* Words of a panel, summed over all k, become numbers in their place. head: of any chunk of the panel; x: the rows' records of
+ * the last chunk; before: of the one in front of the first, NULL if there is none. */
+typedef void rft__settle_fn(const rft__packing *packing, const char *head, int rows, const rft__x8 *x, const rft__x8 *before,
+                            float *acc, int acc_stride);
+
 enum { RFT__X8_TYPES = 2 };
 static inline int rft__x8_index(rft_type type) { return type == RFT_I8 ? 0 : 1; }
 
@@ -193,6 +200,7 @@ typedef struct rft__isa_ops {
     rft__unpack_fn *unpack;
     rft__quantise_fn *quantise;
     rft__record_fn *record;
+    rft__settle_fn *settle;
     const rft__x8_ops *x8;
     rft__epi_tile_fn *epilogue;
 } rft__isa_ops;

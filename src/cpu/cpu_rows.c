@@ -71,3 +71,15 @@ void rft__x_rows_copy(const rft__choice *c, const rft__cpu_pick *pick, const rft
         }
     }
 }
+
+rft__x8_rows rft__x8_rows_of(const rft__x_rows *shared, const rft__x_source *x, int64_t m, int64_t b, int64_t row0, int64_t rows,
+                             int64_t k0, int64_t k1, char *own) {
+    if (shared->x != NULL) {
+        const rft__x8 *all = (const rft__x8 *)(const void *)(shared->x + b * shared->batch);
+        const rft__x8 *first = all + k0 / RFT__CHUNK * m + row0;
+        return (rft__x8_rows){first, k0 > 0 ? first - m : NULL, m};
+    }
+    rft__x8 *const made = (rft__x8 *)(void *)own;
+    rft__x_rows_8bit(x, b, row0, rows, k0, k1 - k0, made, rows);
+    return (rft__x8_rows){made, NULL, rows};
+}

@@ -28,4 +28,15 @@ rft__x_rows rft__x_rows_of(const rft__choice *c, const rft__cpu_pick *pick, cons
 void rft__x_rows_copy(const rft__choice *c, const rft__cpu_pick *pick, const rft__x_source *x, int64_t m, const rft__x_rows *rows,
                       int i, int parts);
 
+/* Rows in 8 bits over a part of k, side by side. */
+typedef struct rft__x8_rows {
+    const rft__x8 *x;      /* of the first chunk */
+    const rft__x8 *before; /* of the chunk in front of it, NULL if there is none */
+    int64_t stride;        /* records from chunk to chunk */
+} rft__x8_rows;
+
+/* Those of a batch, over k0 .. k1 - 1: out of what all threads share, of m rows, or made in `own`. */
+rft__x8_rows rft__x8_rows_of(const rft__x_rows *shared, const rft__x_source *x, int64_t m, int64_t b, int64_t row0, int64_t rows,
+                             int64_t k0, int64_t k1, char *own);
+
 #endif

@@ -128,6 +128,7 @@ void rft__x_rows_8bit(const rft__x_source *x, int64_t b, int64_t row0, int64_t r
             rft__x8 *to = dst + at / RFT__CHUNK * stride + row;
             if (x->type == RFT_I8) {
                 given_record(x, b, row0 + row, k0 + at, n, to);
+                to->sum[0].word += x->packing->one_sum && at > 0 ? to[-stride].sum[0].word : 0;
             } else {
                 rft__x_row(x, b, row0 + row, k0 + at, n, wide);
                 x->ops->quantise(x->packing, wide, n, to);

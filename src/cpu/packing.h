@@ -15,6 +15,7 @@
 
 enum { RFT__CHUNK = 256, RFT__BLOCK = 32, RFT__SLICE = 8, RFT__CHUNK_SCALES = RFT__CHUNK / RFT__SLICE, RFT__COLUMNS = 16 };
 enum { RFT__LEAST_SUM = 16, RFT__MOST_SUM = RFT__CHUNK }; /* k of a sum in 8 bits */
+enum { RFT__MOST_ONE_SUM = 65536 }; /* k of one that goes over all of them: 255 * 128 * k < 2^31 */
 
 /* A code that is a float: shifted to bits 24..31 and from there arithmetically right by `shift`, it has its fields where an f32
  * has them, in the bits `keep`; as such it means value / unit. Bits `exponent` all set are NaN or Inf. */
@@ -48,6 +49,7 @@ typedef struct rft__packing {
     float i8_factor;
     unsigned char i8_table[16];
     int x_group; /* k of X that are rounded to 8 bits by one scale: 32, or 64, 128 or 256 where a step has as many */
+    bool one_sum; /* a scale of W and one of X serve all k: products in 8 bits add up in int32 and are scaled once */
 } rft__packing;
 
 static inline int64_t rft__packing_scales(const rft__packing *p, int64_t k) { return (k + p->step - 1) >> (3 + p->step_shift); }

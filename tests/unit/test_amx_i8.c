@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_amx_i8.c - products in 8 bits on tiles over the stand-in: chosen from which m on, and the bits of the level below at every
- * length of a sum, kind of offset and height, over threads and passes of K. check.rooftile_check_amx proves the numbers.
+ * length of a sum, kind of offset and height, over threads and passes of K; one sum over all k where x is given in 8 bits.
+ * check.rooftile_check_amx proves the numbers.
  */
 #include "amx_level.c"
 
@@ -14,15 +15,18 @@
 
 enum { N = 80, K = 2720, MOST = 70, ALIGN = 64, GGUF = 256, Q8_0 = 8, Q4_K = 12, Q6_K = 14 };
 
-/* What W is: sums of 16, 32, 64, 128 and 256 k with and without offset, in place and by strips. */
+/* What W and x are: sums of 16, 32, 64, 128, 256 and all k with and without offset, in place and by strips. */
 static const struct w_case {
     rft_type elem;
     int64_t k, group;
-    bool zero;
+    bool zero, given; /* given: x in 8 bits, with a scale a row */
 } cases[] = {
-    {RFT_GGUF_Q4_0, K, 0, false}, {(rft_type)(GGUF + Q8_0), K, 0, false}, {(rft_type)(GGUF + Q4_K), 2560, 0, false},
-    {(rft_type)(GGUF + Q6_K), 2560, 0, false}, {RFT_I8, K, K, false}, {RFT_I8, K, 64, false}, {RFT_I8, K - 5, 128, false},
-    {RFT_I4, K, 128, false}, {RFT_U4, K, 64, true}, {RFT_U8, K, K, true}, {RFT_U8, K - 37, 32, true},
+    {RFT_GGUF_Q4_0, K, 0, false, false}, {(rft_type)(GGUF + Q8_0), K, 0, false, false},
+    {(rft_type)(GGUF + Q4_K), 2560, 0, false, false},     {(rft_type)(GGUF + Q6_K), 2560, 0, false, false},
+    {RFT_I8, K, K, false, false}, {RFT_I8, K, 64, false, false},
+    {RFT_I8, K - 5, 128, false, false},     {RFT_I4, K, 128, false, false}, {RFT_U4, K, 64, true, false},
+    {RFT_U8, K, K, true, false}, {RFT_U8, K - 37, 32, true, false},     {RFT_I8, K, K, false, true},
+    {RFT_U8, K - 5, K, true, true}, {RFT_I4, K - 165, K, false, true}, {RFT_U4, K, K, true, true},
 };
 
 #define STRIPS "gemm_i8_bytes_f32_32x32_amx"
@@ -40,7 +44,9 @@ static rft_ctx *open_level(const char *level, uint32_t threads) {
 
 static rft_linear_desc describe(const struct w_case *c, int64_t m_min, int64_t m_max) {
     rft_linear_desc d = rft_linear_desc_init();
-    d.x = d.y = RFT_F32;
+    d.x = c->given ? RFT_I8 : RFT_F32;
+    d.y = RFT_F32;
+    d.flags = c->given ? RFT_X_SCALED : 0;
     d.compute = RFT_COMPUTE_I8;
     d.w.elem = c->elem;
     d.w.n = N;
@@ -64,15 +70,15 @@ static void *operand(rft_type type, int64_t n, uint64_t seed) {
 
 /* Stored W and X, the same for both levels. */
 typedef struct operands_of {
-    void *q;
-    float *scale, *x;
+    void *q, *x;
+    float *scale; /* of W, and of x in 8 bits */
     unsigned char *zero;
 } operands_of;
 
 static operands_of make(const struct w_case *c) {
     const int64_t groups = N * K / 16;
-    operands_of o = {operand(c->elem, N * c->k, 1), malloc((size_t)groups * sizeof(float)), operand(RFT_F32, MOST * K, 2),
-                     malloc((size_t)groups)};
+    operands_of o = {operand(c->elem, N * c->k, 1), operand(c->given ? RFT_I8 : RFT_F32, MOST * K, 2),
+                     malloc((size_t)groups * sizeof(float)), malloc((size_t)groups)};
     for (int64_t i = 0; i < groups; i++) {
         o.scale[i] = 0.01f * (float)(1 + i % 7);
         o.zero[i] = (unsigned char)(i % 11);
@@ -106,6 +112,7 @@ static float *product(rft_ctx *ctx, const rft_linear_desc *d, const operands_of 
     OK(rft_weight_pack(ctx, &d->w, &src, packed, NULL, &weight, &err));
     args.m = m;
     args.x = o->x;
+    args.x_scale = d->x == RFT_I8 ? o->scale : NULL;
     args.y = malloc((size_t)(m * N) * sizeof(float));
     args.weight = weight;
     args.workspace = workspace;
@@ -137,10 +144,10 @@ static void test_choice(void **state) {
         assert_int_equal(is_amx(kernel_at(ctx, &d, 8)), in_place != NULL);
         assert_int_equal(is_amx(kernel_at(ctx, &d, 12)), in_place != NULL);
         assert_string_equal(kernel_at(ctx, &d, 13), in_place != NULL ? in_place : STRIPS);
-        d.flags = RFT_BATCH_INVARIANT;
+        d.flags |= RFT_BATCH_INVARIANT;
         assert_false(is_amx(kernel_at(ctx, &d, 1)));
         assert_true(is_amx(kernel_at(ctx, &d, 512)));
-        d.compute = RFT_COMPUTE_AUTO;
+        d.compute = cases[i].given ? RFT_COMPUTE_F32 : RFT_COMPUTE_AUTO;
         assert_false(is_amx(kernel_at(ctx, &d, 512)));
     }
     rft_ctx_free(ctx);
@@ -149,7 +156,7 @@ static void test_choice(void **state) {
 /* Panels in place serve every m where a row of W has one scale; more scales are unpacked once for many rows of X. */
 static void test_in_place(void **state) {
     (void)state;
-    static const struct w_case a_row = {RFT_I8, K, K, false}, of_64 = {RFT_I8, K, 64, false};
+    static const struct w_case a_row = {RFT_I8, K, K, false, false}, of_64 = {RFT_I8, K, 64, false, false};
     rft_ctx *ctx = open_level("amx", 1);
     rft_linear_desc d = describe(&a_row, 1, 4096);
     for (int64_t m = 8; m <= 4096; m *= 2) {

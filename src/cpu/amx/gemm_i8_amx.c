@@ -16,6 +16,7 @@
  *     tile t         store i - 1, zero, product           product                              store i, zero, product
  *     AVX-512        i - 2, where sums have one step      i - 1, some rows behind each product
  *
+ * Where one sum goes over all k its words stay in the tiles, begin as what acc has and go back there, and nothing is scaled.
  *   By the manuals, cycles of 32 rows x 32 columns: 4 products 64 a step, whatever k it has, loads of tiles 32; a sum stored 64,
  * scaled 128 (64 vectors of addition, conversion, multiplication, FMA on two ports; 160 of loads with those of a step). Sums
  * of 16 to 64 k so take 128, of 128 160, of 256 256; vpdpbusd takes 224, 352, 608, 1120 and 2144.
@@ -40,6 +41,7 @@ enum {
 
 /* Sums on their way from tiles to totals. */
 typedef struct way {
+    bool one_sum, goes_on;   /* no sum is complete before all k are; goes_on: it began in an earlier pass */
     int32_t (*words)[WORDS]; /* of two sums, by turns */
     rft__sum8 inside;        /* in the tiles, complete */
     bool full;               /* there is such a one */
@@ -181,7 +183,7 @@ RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packin
     reads o = {c->x->code, c->x[tall ? rft__tiles_first(s->rows) : 0].code, c->w, c->w_stride};
     for (int64_t i = 0, at = 0; at < k; i++) {
         const int64_t end = rft__min(k, at + each);
-        bool first = true;
+        bool first = !s->one_sum;
         for (; at < end; at += step, first = false) {
             if (at + step > k) {
                 pad_half(panels, &o, padded);
@@ -200,33 +202,57 @@ RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packin
             o.w += step / 4 * QUADS;
         }
         s->inside = sum_of(panels, packing, c, i);
-        s->full = true;
+        s->full = !s->one_sum;
     }
 }
+
+/* The tiles of sums that there are. */
+#define EACH_SUM(F)               \
+    do {                          \
+        F(0);                     \
+        if (panels > 1) {         \
+            F(1);                 \
+        }                         \
+        if (tall) {               \
+            F(2);                 \
+        }                         \
+        if (tall && panels > 1) { \
+            F(3);                 \
+        }                         \
+    } while (0)
 
 /* What no later product hides. */
 RFT_INLINE void end_way(bool tall, int panels, way *s) {
     const int below = words_below(panels, s);
     scale_some(s->rows, s);
-    if (!s->full) {
-        return;
+    if (s->full) {
+        EACH_SUM(STORE);
+        step_outside(s);
+        scale_some(s->rows, s);
     }
-    STORE(0);
-    if (panels > 1) {
-        STORE(1);
-    }
-    if (tall) {
-        STORE(2);
-    }
-    if (tall && panels > 1) {
-        STORE(3);
-    }
-    step_outside(s);
-    scale_some(s->rows, s);
 }
 
-/* The scales of a chunk's sums as f32 in a row: those of 32 k and more that are that already, or widened to `own`. */
+/* One sum over all k: tile t has its words where totals are else. */
+#define TOTAL(t)      (s->acc + (t) / 2 * rft__tiles_first(s->rows) * s->acc_stride + (t) % 2 * RFT__COLUMNS)
+#define LOAD_TOTAL(t)  RFT_TILE_LOAD(t, TOTAL(t), s->acc_stride * (int64_t)sizeof(float))
+#define STORE_TOTAL(t) RFT_TILE_STORE(t, TOTAL(t), s->acc_stride * (int64_t)sizeof(float))
+
+RFT_INLINE void begin_totals(bool tall, int panels, const way *s) {
+    if (s->goes_on) {
+        EACH_SUM(LOAD_TOTAL);
+    } else {
+        EACH_SUM(RFT_TILE_ZERO);
+    }
+}
+
+RFT_INLINE void end_totals(bool tall, int panels, const way *s) { EACH_SUM(STORE_TOTAL); }
+
+/* The scales of a chunk's sums as f32 in a row: those of 32 k and more that are that already, or widened to `own`. One sum over
+ * all k asks for none. */
 RFT_INLINE const float *head_of(const rft__packing *packing, const char *head, int64_t k, float *own) {
+    if (packing->one_sum) {
+        return NULL;
+    }
     if (packing->scale == RFT__SCALE_F32 && packing->offset == RFT__OFFSET_NONE && packing->step >= RFT__BLOCK &&
         packing->step == rft__packing_sum(packing)) {
         return (const float *)(const void *)head;
@@ -239,6 +265,9 @@ RFT_INLINE const float *head_of(const rft__packing *packing, const char *head, i
 RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__packing *packing, int64_t k, const rft__x8 *x,
                                int64_t x_stride, const char *w, size_t w_stride, rft__fetch next, way *s) {
     _Alignas(RFT__TILE_BYTES) float own[2][RFT__SUM8_PANELS][HEAD]; /* a chunk's last sums are scaled in the next one */
+    if (s->one_sum) {
+        begin_totals(tall, panels, s);
+    }
     for (int turn = 0; k > 0; k -= RFT__CHUNK, x += x_stride, turn = 1 - turn) {
         chunk c = {.k = rft__min(k, RFT__CHUNK), .x = x, .x_ahead = next.x, .w_stride = w_stride};
         for (int p = 0; p < panels; p++) {
@@ -250,7 +279,11 @@ RFT_INLINE void multiply_bytes(bool in_place, bool tall, int panels, const rft__
         next.x = next.x != NULL ? next.x + x_stride : NULL;
         w += in_place ? rft__packing_chunk_bytes(packing, c.k) : rft__strip_chunk_bytes(packing, c.k);
     }
-    end_way(tall, panels, s);
+    if (s->one_sum) {
+        end_totals(tall, panels, s);
+    } else {
+        end_way(tall, panels, s);
+    }
 }
 
 /* Rows so many that a sum is scaled by the time that the next one leaves the tiles. */
@@ -264,9 +297,11 @@ RFT_INLINE void multiply8(bool in_place, int rows, int panels, const rft__packin
                           int64_t x_stride, const char *w, size_t w_stride, float *acc, int acc_stride, bool accumulate,
                           rft__fetch next) {
     _Alignas(RFT__TILE_BYTES) int32_t words[2][WORDS];
-    way s = {.words = words, .done = rows, .rows = rows, .share = share_of(packing, rows), .acc = acc, .acc_stride = acc_stride};
+    way s = {.one_sum = packing->one_sum, .goes_on = accumulate, .words = words, .done = rows, .rows = rows, .acc = acc};
+    s.acc_stride = acc_stride;
+    s.share = share_of(packing, rows);
     s.scale = rft__scale8_avx512[packing->offset][panels - 1];
-    for (int r = 0; r < rows && !accumulate; r++) {
+    for (int r = 0; r < rows && !accumulate && !s.one_sum; r++) {
         memset(acc + r * acc_stride, 0, (size_t)(panels * QUADS));
     }
     rft__tiles_shape(rows, (int)rft__min(rft__packing_sum(packing), RFT__TILE_BYTES));

@@ -22,6 +22,7 @@ const rft__isa rft__isa_avx2 = {
      .unpack = rft__unpack_avx2,
      .quantise = rft__quantise_avx2,
      .record = rft__record_avx2,
+     .settle = rft__settle_avx2,
      .x8 = &rft__x8_avx2,
      .epilogue = rft__epi_tile_avx2},
 };

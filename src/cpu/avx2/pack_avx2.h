@@ -15,6 +15,7 @@ rft__decode_fn rft__decode_f16_avx2, rft__decode_bf16_avx2;
 rft__widen_fn rft__widen_avx2;
 rft__quantise_fn rft__quantise_avx2;
 rft__record_fn rft__record_avx2;
+rft__settle_fn rft__settle_avx2;
 rft__unpack_fn rft__unpack_avx2;
 
 extern const rft__x8_ops rft__x8_avx2; /* of x8_avx2.c */

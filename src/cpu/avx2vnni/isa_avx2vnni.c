@@ -14,5 +14,8 @@ const rft__isa rft__isa_avx2vnni = {
     "avx2vnni",
     kernels,
     sizeof kernels / sizeof *kernels,
-    {.unpack = rft__unpack_avx2vnni, .quantise = rft__quantise_avx2vnni, .record = rft__record_avx2vnni},
+    {.unpack = rft__unpack_avx2vnni,
+     .quantise = rft__quantise_avx2vnni,
+     .record = rft__record_avx2vnni,
+     .settle = rft__settle_avx2vnni},
 };

@@ -9,6 +9,7 @@
 
 rft__quantise_fn rft__quantise_avx2vnni;
 rft__record_fn rft__record_avx2vnni;
+rft__settle_fn rft__settle_avx2vnni;
 rft__unpack_fn rft__unpack_avx2vnni;
 
 #endif

@@ -22,6 +22,7 @@ const rft__isa rft__isa_avx512 = {
      .unpack = rft__unpack_avx512,
      .quantise = rft__quantise_avx512,
      .record = rft__record_avx512,
+     .settle = rft__settle_avx512,
      .x8 = &rft__x8_avx512,
      .epilogue = rft__epi_tile_avx512},
 };

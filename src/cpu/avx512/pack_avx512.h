@@ -14,6 +14,7 @@ rft__decode_fn rft__decode_f16_avx512, rft__decode_bf16_avx512;
 rft__widen_fn rft__widen_avx512;
 rft__quantise_fn rft__quantise_avx512;
 rft__record_fn rft__record_avx512;
+rft__settle_fn rft__settle_avx512;
 rft__unpack_fn rft__unpack_avx512;
 
 extern const rft__x8_ops rft__x8_avx512; /* of x8_avx512.c */

@@ -22,6 +22,7 @@ const rft__isa rft__isa_ref = {
      .unpack = rft__unpack_ref,
      .quantise = rft__quantise_ref,
      .record = rft__record_ref,
+     .settle = rft__settle_ref,
      .x8 = &rft__x8_ref,
      .epilogue = rft__epi_tile_ref},
 };

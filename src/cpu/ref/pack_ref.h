@@ -15,6 +15,7 @@ rft__decode_fn rft__decode_f32_ref, rft__decode_f16_ref, rft__decode_bf16_ref;
 rft__widen_fn rft__widen_ref;
 rft__quantise_fn rft__quantise_ref;
 rft__record_fn rft__record_ref;
+rft__settle_fn rft__settle_ref;
 rft__unpack_fn rft__unpack_ref;
 
 extern const rft__x8_ops rft__x8_ref; /* of x8_ref.c */
