@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Low-bit weights on the CPU beside other libraries, as Markdown: in 8 bits beside ggml and oneDNN, and exact beside oneDNN's
-# weight decompression. Memory of the same rounds is a contender (read); peaks come from a profile that is measured first.
+# Low-bit weights on the CPU beside other libraries, as Markdown: in 8 bits, x rounded or given, beside ggml and oneDNN, and exact
+# beside oneDNN's weight decompression. Memory of the same rounds is a contender (read); peaks come from a profile that is measured first.
 #   GGML=/path/libggml-cpu.so ONEDNN=/path/libdnnl.so.3 bench/lowbit.sh build/rooftile > tables.md
 # A peer without a path is left out. Five minutes on two cores that have nothing else to do; THREADS is 2 where it is not given.
 
@@ -32,6 +32,7 @@ for w in q4_0 q4_1 q4_k q8_0 q6_k mxfp4 iq4_nl; do
     row "$threads" "$ggml" "${shapes[@]}" --w "$w" --compute i8
 done
 row "$threads" "$onednn_both" "${shapes[@]}" --w i8 --compute i8
+row "$threads" "$onednn_both" "${shapes[@]}" --w i8 --x i8
 row "$threads" "$onednn_both" "${shapes[@]}" --w i4:g128 --compute i8
 row "$threads" "$onednn" "${shapes[@]}" --w i4:g128
 row "$threads" "$onednn" "${shapes[@]}" --w i8
@@ -41,6 +42,7 @@ for w in q4_0 q8_0; do
     row 1 "$ggml" "${small[@]}" --w "$w" --compute i8
 done
 row 1 "$onednn_both" "${small[@]}" --w i8 --compute i8
+row 1 "$onednn_both" "${small[@]}" --w i8 --x i8
 row 1 "$onednn" "${small[@]}" --w i4:g128
 
 sed 's/^./    &/' "$work/roofs"

@@ -159,6 +159,8 @@ static peer_product product_of(bench_case *c, weight_set *set) {
                           .n = c->n,
                           .k = c->k,
                           .x_data = c->x.p,
+                          .x_scale = c->x_scale.p,
+                          .x_groups = cli_8bit(o->x) ? scales_along(c->k, o->x_groups.k) : 0,
                           .y_data = c->y.p,
                           .ctx = c->ctx,
                           .weights = set,
@@ -183,12 +185,12 @@ static void report_refusal(peer *p, const char *why) {
     cli_message("%s: left out: %s", p->name, why);
 }
 
-/* Their x has no scales, or they round it themselves. One without files reads W alone. */
+/* One without files reads W alone. */
 static const char *refuses_peer(const run_options *o, const peer *p) {
     if (o->batch > 1)
         return "a batch is not offered to other libraries";
-    if (p->kind->files && (cli_8bit(o->x) || cli_8bit(o->y)))
-        return "x and y in 8 bits with scales are not offered to other libraries";
+    if (p->kind->files && cli_8bit(o->y))
+        return "y in 8 bits is not offered to other libraries";
     return NULL;
 }
 

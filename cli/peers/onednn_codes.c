@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * onednn_codes.c - oneDNN beside a W of codes: integers with scales of groups, which its matmul turns into floats (weight
- * decompression), and with --compute i8 an x in 8 bits. See onednn_state.h; called by peer_onednn.c.
- * x is rounded beforehand with one scale, as its interface takes it, and that is not timed.
+ * decompression), and an x in 8 bits, given or with --compute i8. See onednn_state.h; called by peer_onednn.c.
+ * Floats are rounded beforehand with one scale, as its interface takes it, and that is not timed.
  */
 #include "peers/onednn_state.h"
 
@@ -39,7 +39,7 @@ static bool make_part(dnn_state *s, int which, const void *from, rft_type type, 
 static bool set_scales(dnn_state *s, const weight_set *set, int64_t group, int64_t groups) {
     const rft_type scale = set->desc.scale, zero = set->desc.zero;
     const dnn_dims dims = {group, 1};
-    int mask = groups > 1 ? 3 : 2, n_dims = groups > 1 ? 2 : 0;
+    int mask = (groups > 1 ? 3 : 2) << s->lead, n_dims = groups > 1 ? 2 : 0;
     if (s->f.primitive_attr_set_scales(s->attr, DNN_ARG_WEIGHTS, mask, n_dims, n_dims ? dims : NULL, dnn_type(scale)))
         return false;
     if (zero && s->f.primitive_attr_set_zero_points(s->attr, DNN_ARG_WEIGHTS, mask, n_dims, n_dims ? dims : NULL, dnn_type(zero)))
@@ -50,10 +50,15 @@ static bool set_scales(dnn_state *s, const weight_set *set, int64_t group, int64
 
 /* Integers become floats of x's type and are multiplied so; in 8 bits they stay what they are. */
 static bool set_mode(dnn_state *s) {
-    if (s->product.compute == RFT_COMPUTE_I8)
+    if (dnn_in_8_bits(s))
         return true;
     int mode = s->x_type == DNN_BF16 ? DNN_MATH_BF16 : s->x_type == DNN_F16 ? DNN_MATH_F16 : DNN_MATH_STRICT;
     return s->f.primitive_attr_set_fpmath_mode_v2(s->attr, mode, 1) == 0;
+}
+
+bool dnn_in_8_bits(const dnn_state *s) {
+    const peer_product *q = &s->product;
+    return cli_low_bit(q->w) && (q->x == RFT_I8 || q->compute == RFT_COMPUTE_I8);
 }
 
 bool dnn_codes_make(dnn_state *s, char why[CLI_WHY]) {
@@ -96,6 +101,13 @@ static void round_all(peer *p, dnn_state *s, int64_t count) {
     p->rounding = norm > 0 ? sqrt(error / norm) : 0;
 }
 
+static void copy_codes(dnn_state *s, int64_t count) {
+    const int8_t *code = s->product.x_data;
+    s->x8 = cli_alloc((size_t)count, 1);
+    for (int64_t i = 0; i < count; i++)
+        s->x8[i] = (uint8_t)(code[i] + s->x_zero);
+}
+
 static bool add_one(dnn_state *s, int arg, int type, void *data) {
     void *md;
     if (s->f.memory_desc_create_with_strides(&md, 1, (dnn_dims){1}, type, (dnn_dims){1}))
@@ -105,13 +117,18 @@ static bool add_one(dnn_state *s, int arg, int type, void *data) {
     return good;
 }
 
-bool dnn_round_x(peer *p, dnn_state *s, char why[CLI_WHY]) {
+bool dnn_x_make(peer *p, dnn_state *s, char why[CLI_WHY]) {
+    const int64_t count = s->product.m * s->product.k;
+    const bool given = s->product.x == RFT_I8;
     s->x_type = s->x_is_u8 ? DNN_U8 : DNN_S8;
     s->x_zero = s->x_is_u8 ? 128 : 0;
-    round_all(p, s, s->product.m * s->product.k);
+    if (given)
+        copy_codes(s, count);
+    else
+        round_all(p, s, count);
     s->x_data = s->x8;
-    if (s->f.primitive_attr_set_scales(s->attr, DNN_ARG_SRC, 0, 0, NULL, DNN_F32) == 0 &&
-        add_one(s, DNN_ATTR_SCALES | DNN_ARG_SRC, DNN_F32, &s->x_scale) &&
+    if ((given || (s->f.primitive_attr_set_scales(s->attr, DNN_ARG_SRC, 0, 0, NULL, DNN_F32) == 0 &&
+                   add_one(s, DNN_ATTR_SCALES | DNN_ARG_SRC, DNN_F32, &s->x_scale))) &&
         (!s->x_zero || (s->f.primitive_attr_set_zero_points(s->attr, DNN_ARG_SRC, 0, 0, NULL, DNN_S32) == 0 &&
                         add_one(s, DNN_ATTR_ZERO_POINTS | DNN_ARG_SRC, DNN_S32, &s->x_zero))))
         return true;

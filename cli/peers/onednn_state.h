@@ -29,10 +29,11 @@ typedef struct dnn_state {
     peer_product product;
     bool x_is_u8;      /* in 8 bits: u8 with the zero point 128, else s8 */
     int x_type, w_type; /* as executed */
+    int lead; /* dimensions of 1 in front of all: its kernels then take a number a row in a post-op, else its reference alone */
     const void *x_data;
     void *src_md, *any_md, *raw_md, *dst_md, *attr, *post_ops, *pd, *reorder_pd, *primitive;
     dnn_arg arg[DNN_MOST_ARGS]; /* those of the parts of W stand behind them in a run */
-    int n_arg;
+    int n_arg, n_post_op;
     dnn_part part[DNN_PARTS];
     char *copies;
     size_t stride, total;
@@ -49,8 +50,10 @@ bool dnn_add_arg(dnn_state *s, int arg, const void *md, void *data);
 
 /* Sets what a W of codes needs in the attributes, and makes its scales and zero points as oneDNN orders them. */
 bool dnn_codes_make(dnn_state *s, char why[CLI_WHY]);
-/* Rounds x to 8 bits. */
-bool dnn_round_x(peer *p, dnn_state *s, char why[CLI_WHY]);
+/* Codes multiply what is in 8 bits; else they become floats. */
+bool dnn_in_8_bits(const dnn_state *s);
+/* Takes x in 8 bits as it is given, whose scales are a post-op, or rounds it to them. */
+bool dnn_x_make(peer *p, dnn_state *s, char why[CLI_WHY]);
 void dnn_codes_free(dnn_state *s);
 
 #endif

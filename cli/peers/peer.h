@@ -19,6 +19,8 @@ typedef struct peer_product { /* what a row asks of a peer; X and Y are dense, a
     rft_compute compute;
     int64_t m, n, k;
     const void *x_data;
+    const float *x_scale; /* of an x in 8 bits, x_groups a row */
+    int64_t x_groups;
     void *y_data;
     weight_set *weights;
     const epilogue *epi;

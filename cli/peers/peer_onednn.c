@@ -47,18 +47,18 @@ static bool open_onednn(peer *p, char why[CLI_WHY]) {
 }
 
 bool dnn_make_md(dnn_state *s, void **md, int type, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
-    dnn_dims dims = {rows, columns}, strides = {row_stride, column_stride};
-    return s->f.memory_desc_create_with_strides(md, 2, dims, type, strides) == 0;
+    dnn_dims dims = {1, rows, columns}, strides = {rows * columns, row_stride, column_stride};
+    return s->f.memory_desc_create_with_strides(md, 2 + s->lead, dims + 1 - s->lead, type, strides + 1 - s->lead) == 0;
 }
 
 static bool make_descriptors(dnn_state *s) {
     const peer_product *q = &s->product;
     bool xk = q->x_order == RFT_K_CONTIGUOUS, wk = q->w_order == RFT_K_CONTIGUOUS;
-    dnn_dims w = {q->k, q->n};
+    dnn_dims w = {1, q->k, q->n};
     return dnn_make_md(s, &s->src_md, s->x_type, q->m, q->k, xk ? q->k : 1, xk ? 1 : q->m) &&
            dnn_make_md(s, &s->raw_md, s->w_type, q->k, q->n, wk ? 1 : q->n, wk ? q->k : 1) &&
            dnn_make_md(s, &s->dst_md, dnn_type(q->y), q->m, q->n, q->n, 1) &&
-           s->f.memory_desc_create_with_tag(&s->any_md, 2, w, s->w_type, DNN_TAG_ANY) == 0;
+           s->f.memory_desc_create_with_tag(&s->any_md, 2 + s->lead, w + 1 - s->lead, s->w_type, DNN_TAG_ANY) == 0;
 }
 
 bool dnn_add_arg(dnn_state *s, int arg, const void *md, void *data) {
@@ -67,22 +67,24 @@ bool dnn_add_arg(dnn_state *s, int arg, const void *md, void *data) {
 }
 
 /* An operand over rows x columns, 1 where it is broadcast. */
-static bool add_binary(dnn_state *s, int index, int alg, const rft_epi_op *op, int64_t rows, int64_t columns) {
+static bool add_binary(dnn_state *s, int alg, rft_type type, const void *data, int64_t rows, int64_t columns) {
     void *md;
-    if (!dnn_make_md(s, &md, dnn_type(op->type), rows, columns, columns, 1))
+    if (!dnn_make_md(s, &md, dnn_type(type), rows, columns, columns, 1))
         return false;
     bool good = s->f.post_ops_append_binary(s->post_ops, alg, md) == 0 &&
-                dnn_add_arg(s, DNN_ARG_POST_OP * (index + 1) | DNN_ARG_SRC_1, md, s->product.operand[op->operand].ptr);
+                dnn_add_arg(s, DNN_ARG_POST_OP * ++s->n_post_op | DNN_ARG_SRC_1, md, (void *)(uintptr_t)data);
     s->f.memory_desc_destroy(md);
     return good;
 }
 
 static bool add_eltwise(dnn_state *s, int alg, float alpha, float beta) {
+    s->n_post_op++;
     return s->f.post_ops_append_eltwise(s->post_ops, alg, alpha, beta) == 0;
 }
 
-static bool add_op(dnn_state *s, int index, const rft_epi_op *op) {
+static bool add_op(dnn_state *s, const rft_epi_op *op) {
     int64_t m = s->product.m, n = s->product.n;
+    const void *data = s->product.operand[op->operand].ptr;
     switch (op->kind) {
     case RFT_EPI_SCALE:
         return add_eltwise(s, DNN_LINEAR, op->alpha, 0);
@@ -97,27 +99,28 @@ static bool add_op(dnn_state *s, int index, const rft_epi_op *op) {
     case RFT_EPI_CLAMP:
         return add_eltwise(s, DNN_CLIP, op->alpha, op->beta);
     case RFT_EPI_BIAS:
-        return add_binary(s, index, DNN_BINARY_ADD, op, 1, n);
+        return add_binary(s, DNN_BINARY_ADD, op->type, data, 1, n);
     case RFT_EPI_COL_SCALE:
-        return add_binary(s, index, DNN_BINARY_MUL, op, 1, n);
+        return add_binary(s, DNN_BINARY_MUL, op->type, data, 1, n);
     case RFT_EPI_ROW_SCALE:
-        return add_binary(s, index, DNN_BINARY_MUL, op, m, 1);
+        return add_binary(s, DNN_BINARY_MUL, op->type, data, m, 1);
     case RFT_EPI_MUL:
-        return add_binary(s, index, DNN_BINARY_MUL, op, m, n);
+        return add_binary(s, DNN_BINARY_MUL, op->type, data, m, n);
     case RFT_EPI_ADD:
-        return op->beta == 1 && add_binary(s, index, DNN_BINARY_ADD, op, m, n);
+        return op->beta == 1 && add_binary(s, DNN_BINARY_ADD, op->type, data, m, n);
     default:
         return false;
     }
 }
 
+/* Scales of given codes come first: as scales of x 3.6 has rows of them in its reference alone. */
 static bool make_post_ops(dnn_state *s, char why[CLI_WHY]) {
-    const epilogue *epi = s->product.epi;
-    bool good = true;
-    for (uint32_t i = 0; good && i < epi->n_op; i++)
-        good = add_op(s, (int)i, &epi->op[i]);
+    const peer_product *q = &s->product;
+    bool good = q->x != RFT_I8 || add_binary(s, DNN_BINARY_MUL, RFT_F32, q->x_scale, q->m, 1);
+    for (uint32_t i = 0; good && i < q->epi->n_op; i++)
+        good = add_op(s, &q->epi->op[i]);
     if (!good)
-        snprintf(why, CLI_WHY, "its post-ops cannot say epilogue %.100s", epi->text);
+        snprintf(why, CLI_WHY, "its post-ops cannot say epilogue %.100s", q->epi->text);
     return good;
 }
 
@@ -248,18 +251,20 @@ static bool add_data(dnn_state *s) {
            dnn_add_arg(s, DNN_ARG_DST, s->dst_md, s->product.y_data);
 }
 
-/* What the row says to the attributes. Codes multiply what is in 8 bits, or become floats. */
+/* What the row says to the attributes. */
 static bool make_attributes(peer *p, dnn_state *s, char why[CLI_WHY]) {
     const peer_product *q = &s->product;
-    bool codes = cli_low_bit(q->w), in_8_bits = codes && q->compute == RFT_COMPUTE_I8;
+    bool codes = cli_low_bit(q->w), in_8_bits = dnn_in_8_bits(s), given = q->x == RFT_I8;
     if (!dnn_type(q->x) || !dnn_type(q->w) || !dnn_type(q->y))
         snprintf(why, CLI_WHY, "it does not know one of these types");
     else if (s->x_is_u8 && !in_8_bits)
-        snprintf(why, CLI_WHY, "it stands beside --compute i8 alone");
+        snprintf(why, CLI_WHY, "it stands beside products in 8 bits alone");
+    else if (given && (!codes || q->compute == RFT_COMPUTE_F32 || q->x_groups > 1))
+        snprintf(why, CLI_WHY, "x in 8 bits meets codes in 8 bits there, and has a scale a row");
     else if (s->f.post_ops_create(&s->post_ops) || s->f.primitive_attr_create(&s->attr))
         snprintf(why, CLI_WHY, "it has no memory");
     else
-        return (!codes || dnn_codes_make(s, why)) && (!in_8_bits || dnn_round_x(p, s, why)) && make_post_ops(s, why) &&
+        return (!codes || dnn_codes_make(s, why)) && (!in_8_bits || dnn_x_make(p, s, why)) && make_post_ops(s, why) &&
                s->f.primitive_attr_set_post_ops(s->attr, s->post_ops) == 0;
     return false;
 }
@@ -284,6 +289,7 @@ static bool prepare_onednn(peer *p, const peer_product *product, char why[CLI_WH
     s->x_type = dnn_type(product->x);
     s->w_type = dnn_type(product->w);
     s->x_data = product->x_data;
+    s->lead = product->x == RFT_I8;
     bool good = ready(p, s, why);
     if (!good)
         finish_onednn(p);
