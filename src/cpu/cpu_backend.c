@@ -170,8 +170,8 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->kernel = pick->kernel->name;
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
-    /* With X in 8 bits: its rounding to f32 in the reference, the product of scales, a scaled sum, the last FMA. One sum over all
-     * k is rounded once. */
+    /* With X in 8 bits: its rounding to f32 in the reference and W's, or a scaled sum's, the product of scales, the last FMA. One
+     * sum over all k is rounded once instead of a chain. */
     const bool in_8_bits = pick->kernel->x == RFT_I8, rounds_x = in_8_bits && c->p.x != RFT_I8;
     const double chain = in_8_bits && c->packing.one_sum ? 1.0 : k;
     info->error_c = (pick->kernel->gamma * chain + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
