@@ -340,7 +340,7 @@ static void describe(attempt *a) {
     d->w.flags = (p->view ? RFT_WEIGHT_VIEW : 0) |
                  (epilogue_is_glu(&p->epi) ? draw_style(a) % 2 ? RFT_WEIGHT_GLU_HALVES : RFT_WEIGHT_GLU_INTERLEAVED : 0);
     scales_describe(&a->scales, &d->w);
-    d->x_group_k = a->x_scales.group > 0 ? a->x_scales.group : 0;
+    d->x_group_k = a->x_scales.group > 0 ? a->x_scales.group : p->x_groups.given && !cli_8bit(p->x) ? p->k : 0;
     d->flags = (p->dynamic ? RFT_W_DYNAMIC : 0) | (draw_style(a) % 8 ? 0 : RFT_BATCH_INVARIANT) | RFT_ALPHA;
     if (cli_8bit(p->x))
         d->flags |= RFT_X_SCALED | (a->x_scales.group < 0 ? RFT_X_STATIC : 0);

@@ -19,7 +19,7 @@ typedef struct check_problem {
     int64_t m, n, k, batch;
     rft_type x, w, y;
     weight_scales scales; /* of a W whose scales lie apart; scale 0: drawn from the seed */
-    x_groups x_groups;    /* of an x in 8 bits; not given: drawn too, one scale for all among them */
+    x_groups x_groups;    /* of an x in 8 bits; not given: drawn too, one scale for all among them. Of floats given or not */
     rft_order x_order, w_order;
     epilogue epi;
     bool dynamic, view;

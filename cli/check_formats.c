@@ -79,5 +79,7 @@ static void end_in_quantize(check_problem *p, uint64_t drawn) {
 void check_8bit(check_problem *p, uint64_t drawn) {
     if (cli_8bit(p->x))
         p->x_order = RFT_K_CONTIGUOUS;
+    else if (p->compute == RFT_COMPUTE_I8)
+        p->x_groups.given = drawn / 12 % 3 == 0;
     end_in_quantize(p, drawn);
 }

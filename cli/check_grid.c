@@ -139,6 +139,7 @@ static check_problem make_style(const check_problem *base, const rft_kernel_info
         epilogue_text(&p.epi);
     }
     p.compute = RFT_COMPUTE_AUTO;
+    p.x_groups = (x_groups){0};
     p.threads = 0;
     p.seed = check_roll(d, (uint64_t)1 << 16) << CHECK_STYLE;
     if (native) {

@@ -121,10 +121,11 @@ bool parse_x(const char *text, rft_type *type, x_groups *groups, char why[CLI_WH
     snprintf(name, sizeof name, "%.*s", (int)(colon - text), text);
     if (!parse_type(name, type, why))
         return false;
-    if (groups->given && !cli_8bit(*type))
-        snprintf(why, CLI_WHY, "'%.40s': %s has no scales; i8 and e4m3 have", text, rft_type_name(*type));
-    else if (groups->given && (colon[1] != 'g' || !parse_int(colon + 2, 0, INT64_MAX, &groups->k, unused) || groups->k % 32))
+    if (groups->given && (colon[1] != 'g' || !parse_int(colon + 2, 0, INT64_MAX, &groups->k, unused) || groups->k % 32))
         snprintf(why, CLI_WHY, "'%.40s' is not g<k> with a multiple of 32, or g0: one scale a row", colon + 1);
+    else if (groups->k && !cli_8bit(*type))
+        snprintf(why, CLI_WHY, "'%.40s': %s has no scales; g0 rounds it by one a row with --compute i8", text,
+                 rft_type_name(*type));
     else
         return true;
     return false;
@@ -132,7 +133,7 @@ bool parse_x(const char *text, rft_type *type, x_groups *groups, char why[CLI_WH
 
 void x_text(rft_type type, const x_groups *groups, char text[X_TEXT]) {
     const int at = snprintf(text, X_TEXT, "%s", rft_type_name(type));
-    if (cli_8bit(type) && groups->given)
+    if (groups->given)
         snprintf(text + at, X_TEXT - (size_t)at, ":g%lld", (long long)groups->k);
 }
 

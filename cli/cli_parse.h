@@ -29,7 +29,7 @@ typedef struct weight_scales { /* as in rft_weight_desc; scale 0: none lie apart
     uint32_t flags; /* RFT_WEIGHT_GLOBAL_*, RFT_WEIGHT_G_IDX */
 } weight_scales;
 
-typedef struct x_groups { /* of an x in 8 bits */
+typedef struct x_groups { /* of an x in 8 bits; of floats 0, if given */
     int64_t k; /* of a scale; 0: one scale a row */
     bool given;
 } x_groups;
@@ -56,7 +56,8 @@ bool parse_number(const char *text, double min, double max, double *out, char wh
 /* "1,16,512", "1..64", and mixtures. */
 bool parse_list(const char *text, int64_t min, int_list *out, char why[CLI_WHY]);
 bool parse_type(const char *text, rft_type *out, char why[CLI_WHY]);
-/* A type, and behind one of 8 bits how many k a scale serves: "i8" and "i8:g0" are one a row, "e4m3:g128" one for 128 k of it. */
+/* A type, and behind one of 8 bits how many k a scale serves: "i8" and "i8:g0" are one a row, "e4m3:g128" one for 128 k of it.
+ * "f32:g0": floats that --compute i8 shall round by one a row. */
 bool parse_x(const char *text, rft_type *type, x_groups *groups, char why[CLI_WHY]);
 void x_text(rft_type type, const x_groups *groups, char text[X_TEXT]); /* that parse_x would read */
 /* A type, and behind it what types that are neither floats of 16 bits and more nor GGUF's have apart: "i4:g128" is one scale in

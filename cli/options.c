@@ -23,7 +23,9 @@ static const struct argp_option flags[] = {
     {"shapes", KEY_SHAPES, "FILE", 0, "Lines of 'N K [M-LIST]' instead of -n and -k; 'm M-LIST', 'x TYPE' hold for more", 1},
     {"batch", KEY_BATCH, "N", 0, "Products at once, each with its own X and W", 1},
     {NULL, 0, NULL, 0, "Product", 2},
-    {"x", KEY_X, "TYPE", 0, "f32 (default), bf16, f16; on the CPU i8 or e4m3 with a scale a row, i8:g128 with one for 128 k", 2},
+    {"x", KEY_X, "TYPE", 0,
+     "f32 (default), bf16, f16; on the CPU i8 or e4m3 with a scale a row, i8:g128 with one for 128 k; f32:g0 is rounded by one "
+     "scale a row with --compute i8", 2},
     {"w", KEY_W, "TYPE", 0,
      "Default: as --x; on the CPU also GGUF's q4_0, q4_k, q8_0, ..., and i8, u8, i4, u4, e2m1, e4m3, e5m2, nf4, fp4 with scales: "
      "i8 is one f32 a row, i4:g128:f16 one f16 for 128 k, u4:g32:zero with zero points, e2m1:g16:e4m3:over under a global scale, "
@@ -309,7 +311,7 @@ rft_linear_desc options_desc(const run_options *o, int64_t n, int64_t k, int64_t
     d.x = o->x;
     d.y = o->y;
     d.x_order = o->x_order;
-    d.x_group_k = cli_8bit(o->x) ? o->x_groups.k : 0;
+    d.x_group_k = cli_8bit(o->x) ? o->x_groups.k : o->x_groups.given ? k : 0;
     d.compute = o->compute;
     d.w.elem = o->w;
     scales_describe(&o->w_scales, &d.w);

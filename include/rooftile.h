@@ -87,9 +87,9 @@ typedef enum rft_type { /* element types; quantised weights are an element type 
 
 /* What multiplies. AUTO keeps f32 accuracy of the stored operands: 16-bit ones in 16-bit units, f32 ones in f32. TF32 allows f32
  * operands to be rounded to 11 significant bits where a unit is faster for it (tensor cores); a CPU multiplies in f32. I8 allows
- * x to be rounded to 8 bits in groups of 32 k, or of 64, 128 or 256 where a scale of W serves as many, for integer products with
- * a low-bit W; see rft_plan_info.error_x. An x of RFT_I8 meets codes in 8 bits under AUTO too, as that loses nothing; F32 forbids
- * it. */
+ * x to be rounded to 8 bits in groups of 32 k, or of 64, 128 or 256 where a scale of W serves as many, or by one scale a row
+ * (rft_linear_desc.x_group_k), for integer products with a low-bit W; see rft_plan_info.error_x. An x of RFT_I8 meets codes in 8
+ * bits under AUTO too, as that loses nothing; F32 forbids it. */
 typedef enum rft_compute {
     RFT_COMPUTE_AUTO = 0, RFT_COMPUTE_F32, RFT_COMPUTE_TF32, RFT_COMPUTE_16, RFT_COMPUTE_I8, RFT_COMPUTE_FP8, RFT_COMPUTE_FP8_FAST
 } rft_compute;
@@ -208,7 +208,8 @@ typedef struct rft_linear_desc {
     rft_order x_order;          /* RFT_K_CONTIGUOUS: X[m][k]; x in 8 bits always is */
     int64_t m_min, m_max, batch, n_group;
     rft_compute compute;
-    int64_t x_group_k;          /* of x in 8 bits: k of a scale, a multiple of 32; 0: one a row, or with RFT_X_STATIC for all */
+    int64_t x_group_k;          /* of x in 8 bits: k of a scale, a multiple of 32; 0: one a row, or with RFT_X_STATIC for all. Of
+                                 * floats that RFT_COMPUTE_I8 rounds: 0 the plan's groups, w.k or more one scale a row */
     const rft_epi_op *epi;      /* copied; applied in order, in f32, before the one store of y */
     uint32_t n_epi, flags;      /* RFT_W_DYNAMIC, RFT_BATCH_INVARIANT, RFT_X_SCALED, ... */
     float alpha;                /* RFT_ALPHA in flags makes 0 mean 0 */

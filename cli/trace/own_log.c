@@ -115,8 +115,9 @@ static bool add_extras(trace_call *c, const extras *e) {
                           e->g_idx ? ":act" : "");
     if (e->scale[0] && (length < 0 || !set_text(c->w, sizeof c->w, w)))
         return false;
-    if (e->x_scale[0] && strtoll(e->x_scale, NULL, 10) != c->k) {
-        snprintf(x, sizeof x, "%.10s:g%.20s", c->x, e->x_scale);
+    const bool of_row = strtoll(e->x_scale, NULL, 10) == c->k, codes = strcmp(c->x, "i8") == 0 || strcmp(c->x, "e4m3") == 0;
+    if (e->x_scale[0] && !(of_row && codes)) {
+        snprintf(x, sizeof x, "%.10s:g%.20s", c->x, of_row ? "0" : e->x_scale);
         return set_text(c->x, sizeof c->x, x);
     }
     return true;

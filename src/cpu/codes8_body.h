@@ -542,8 +542,8 @@ RFT_INLINE void strip_tile(rft__offset_kind offset, int rows, const rft__packing
     CODES8_FAMILY(rft__codes_i8_q8_##isa, q8, rows1, rows2, rows4)                                                         \
     CODES8_FAMILY(rft__codes_i8_q8z_##isa, q8z, rows1, rows2, rows4)                                                       \
     STRIP8_FAMILIES(rft__strip_i8_##isa, strip_rows)                                                                       \
-    void rft__quantise_##isa(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) {                       \
-        quantise(packing, x, k, dst);                                                                                      \
+    void rft__quantise_##isa(const rft__packing *packing, const float *x, const float *largest, int64_t k, rft__x8 *dst) { \
+        quantise(packing, x, largest, k, dst);                                                                             \
     }                                                                                                                      \
     void rft__record_##isa(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst) { \
         record(packing, x, scale, k, dst);                                                                                 \

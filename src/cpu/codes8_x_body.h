@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-/* One group of n k, 32 or a multiple: its codes; the scale returned. */
-static float round_group(const float *x, int n, signed char *code) {
+static float largest_of(const float *x, int n) {
     ivec bits = words_set(0);
     for (int i = 0; i < n; i += RFT__COLUMNS) {
         bits = words_max(bits, words_and(vec_bits(vec_load(x + i)), words_set(0x7fffffff)));
@@ -21,6 +20,11 @@ static float round_group(const float *x, int n, signed char *code) {
     const uint32_t most = words_largest(bits);
     float largest;
     memcpy(&largest, &most, sizeof most);
+    return largest;
+}
+
+/* One group of n k, 32 or a multiple, whose largest |x| that is: its codes; the scale returned. */
+static float round_group(const float *x, int n, float largest, signed char *code) {
     const float scale = rft__x8_scale(largest, 127.0f);
     const bool counts = scale > 0.0f;
     const vec inverse = vec_set(counts ? 127.0f / largest : 0.0f);
@@ -48,7 +52,8 @@ static void add_sums(const rft__packing *p, int64_t k, rft__x8 *x) {
     }
 }
 
-static void quantise(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst) {
+static void quantise(const rft__packing *packing, const float *x, const float *largest, int64_t k, rft__x8 *dst) {
+    const int n = packing->x_group;
     float padded[RFT__CHUNK];
     if (k < RFT__CHUNK) {
         memset(padded, 0, sizeof padded);
@@ -56,8 +61,8 @@ static void quantise(const rft__packing *packing, const float *x, int64_t k, rft
         memset(dst, 0, sizeof *dst);
         x = padded;
     }
-    for (int at = 0; at < k; at += packing->x_group) {
-        dst->scale[at / packing->x_group] = round_group(x + at, packing->x_group, dst->code + at);
+    for (int at = 0; at < k; at += n) {
+        dst->scale[at / n] = round_group(x + at, n, largest != NULL ? *largest : largest_of(x + at, n), dst->code + at);
     }
     add_sums(packing, k, dst);
 }

@@ -48,14 +48,16 @@ static bool reads_panels(const rft__cpu_kernel *k) { return k->form == RFT__FORM
 
 static bool reads_codes(const rft__cpu_kernel *k) { return k->form == RFT__FORM_CODES || k->form == RFT__FORM_BYTES; }
 
-/* W as panels say, and the k of X under one scale: where x is given in 8 bits a part of its own groups. */
+/* W as panels say, and the k of X under one scale: where x is given in 8 bits a part of its own groups. Scales that serve a whole
+ * row are equal in all of its groups. */
 static rft__packing packing_for(const rft__problem *p) {
     rft__packing packing = rft__packing_of(&p->w);
     const bool in_groups = p->x == RFT_I8 && p->x_group_k != 0 && p->x_group_k < p->w.k;
     while (in_groups && p->x_group_k % packing.x_group != 0) {
         packing.x_group /= 2;
     }
-    packing.one_sum = p->x == RFT_I8 && !in_groups && p->w.k <= RFT__MOST_ONE_SUM && p->w.group_k >= p->w.k;
+    const bool one_scale = p->x == RFT_I8 ? !in_groups : rft__problem_rounds_rows(p);
+    packing.one_sum = one_scale && p->w.k <= RFT__MOST_ONE_SUM && p->w.group_k >= p->w.k;
     return packing;
 }
 
@@ -432,8 +434,10 @@ static void explain_8bit(const rft__problem *p, const rft__cpu_kernel *kernel, r
     if (rft__type_is_8bit(p->x)) {
         rft__text_add(text, "; x of %s %s", rft__type_name(p->x),
                       kernel->x != RFT_I8 ? "is widened to f32" : p->x == RFT_I8 ? "as given" : "is rounded again");
-        rft__text_add(text, "%s", kernel->x == RFT_I8 && packing_for(p).one_sum ? ", one sum over all k" : "");
+    } else if (kernel->x == RFT_I8 && rft__problem_rounds_rows(p)) {
+        rft__text_add(text, "; x is rounded by one scale a row");
     }
+    rft__text_add(text, "%s", kernel->x == RFT_I8 && packing_for(p).one_sum ? ", one sum over all k" : "");
     if (p->epi.quantize.kind == RFT_EPI_QUANTIZE_ROWS) {
         rft__text_add(text, "; y waits as f32 for the scales of its rows");
     }

@@ -164,8 +164,9 @@ typedef void rft__widen_fn(const rft__packing *packing, const char *w, int64_t k
 typedef void rft__unpack_fn(const rft__packing *packing, const char *w, int64_t k, char *dst);
 
 /* Up to 256 k of a row in f32, rounded:
- *     scale = (largest |x|) / 127, x = scale * round(x * (127 / largest)), all in f32, to nearest even. */
-typedef void rft__quantise_fn(const rft__packing *packing, const float *x, int64_t k, rft__x8 *dst);
+ *     scale = (largest |x|) / 127, x = scale * round(x * (127 / largest)), all in f32, to nearest even.
+ * largest: of the whole row; NULL: of each packing.x_group k. */
+typedef void rft__quantise_fn(const rft__packing *packing, const float *x, const float *largest, int64_t k, rft__x8 *dst);
 /* The same of codes that are given, with a scale for each packing.x_group k. */
 typedef void rft__record_fn(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst);
 

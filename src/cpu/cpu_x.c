@@ -26,7 +26,8 @@ rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kern
                            .group = p->x_group_k,
                            .scale_row = scales,
                            .scale_batch = scales * args->m,
-                           .sorted = p->w.sorted ? args->weight : NULL};
+                           .sorted = p->w.sorted ? args->weight : NULL,
+                           .rounded_k = rft__problem_rounds_rows(p) ? p->w.k : 0};
 }
 
 /* ---- X in 8 bits ---- */
@@ -119,20 +120,45 @@ void rft__x_tile(const rft__x_source *x, int64_t b, int64_t row0, int rows, int6
     }
 }
 
+/* ---- floats rounded to 8 bits, up to a chunk of k ---- */
+
+/* n of a row in f32: where they are, or in `wide`. */
+static const float *floats_at(const rft__x_source *x, int64_t b, int64_t row, int64_t k0, int64_t n, float *wide) {
+    if (x->type == RFT_F32 && x->k == 1 && x->sorted == NULL) {
+        return (const float *)(const void *)rft__x_at(x, b, row, k0);
+    }
+    rft__x_row(x, b, row, k0, n, wide);
+    return wide;
+}
+
+/* |x|; not finite where one of them is not. */
+static float largest_of_row(const rft__x_source *x, int64_t b, int64_t row) {
+    float wide[RFT__CHUNK], largest;
+    uint32_t most = 0;
+    for (int64_t k = 0; k < x->rounded_k; k += RFT__CHUNK) {
+        const int64_t n = rft__min(RFT__CHUNK, x->rounded_k - k);
+        const uint32_t one = x->ops->x8->largest(floats_at(x, b, row, k, n, wide), n);
+        most = one > most ? one : most;
+    }
+    memcpy(&largest, &most, sizeof largest);
+    return largest;
+}
+
 void rft__x_rows_8bit(const rft__x_source *x, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, rft__x8 *dst,
                       int64_t stride) {
     float wide[RFT__CHUNK];
     for (int64_t row = 0; row < rows; row++) {
+        const float largest = x->rounded_k > 0 ? largest_of_row(x, b, row0 + row) : 0.0f;
         for (int64_t at = 0; at < k; at += RFT__CHUNK) {
             const int64_t n = rft__min(RFT__CHUNK, k - at);
             rft__x8 *to = dst + at / RFT__CHUNK * stride + row;
             if (x->type == RFT_I8) {
                 given_record(x, b, row0 + row, k0 + at, n, to);
-                to->sum[0].word += x->packing->one_sum && at > 0 ? to[-stride].sum[0].word : 0;
             } else {
-                rft__x_row(x, b, row0 + row, k0 + at, n, wide);
-                x->ops->quantise(x->packing, wide, n, to);
+                const float *from = floats_at(x, b, row0 + row, k0 + at, n, wide);
+                x->ops->quantise(x->packing, from, x->rounded_k > 0 ? &largest : NULL, n, to);
             }
+            to->sum[0].word += x->packing->one_sum && at > 0 ? to[-stride].sum[0].word : 0;
         }
     }
 }

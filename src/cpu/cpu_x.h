@@ -23,6 +23,7 @@ typedef struct rft__x_source {
     int64_t group;                  /* k of a scale; 0: one for all */
     int64_t scale_row, scale_batch;
     const rft_weight *sorted;       /* W, if its k are in an order of their own; else NULL */
+    int64_t rounded_k;              /* of a row that is rounded by one scale; 0: in groups */
 } rft__x_source;
 
 rft__x_source rft__x_source_of(const rft__choice *c, const rft__cpu_kernel *kernel, const rft_linear_args *args);

@@ -64,32 +64,25 @@ void rft__verify_decode_codes(const rft__matrix *w, const rft__stored_w *from, i
     }
 }
 
-static void round_group(int64_t n, float *x) {
+/* Of k first .. last - 1 in that order. */
+static void round_group(int64_t first, int64_t last, const int32_t *order, float *x) {
     float largest = 0.0f;
     bool finite = true;
-    for (int64_t i = 0; i < n; i++) {
-        finite = finite && isfinite(x[i]);
-        largest = fmaxf(largest, fabsf(x[i]));
+    for (int64_t i = first; i < last; i++) {
+        const float one = x[order != NULL ? order[i] : i];
+        finite = finite && isfinite(one);
+        largest = fmaxf(largest, fabsf(one));
     }
     const float inverse = 127.0f / largest, scale = largest / 127.0f;
-    for (int64_t i = 0; i < n; i++) {
-        x[i] = !finite ? NAN : largest < 0x1p-110f ? 0.0f : scale * nearbyintf(x[i] * inverse);
+    for (int64_t i = first; i < last; i++) {
+        float *one = x + (order != NULL ? order[i] : i);
+        *one = !finite ? NAN : largest < 0x1p-110f ? 0.0f : scale * nearbyintf(*one * inverse);
     }
 }
 
-enum { MOST_GROUP = 256 };
-
 void rft__verify_round_x(int64_t k, int64_t each, const int32_t *order, float *x) {
-    float group[MOST_GROUP];
     for (int64_t i = 0; i < k; i += each) {
-        const int64_t n = k - i < each ? k - i : each;
-        for (int64_t j = 0; j < n; j++) {
-            group[j] = x[order != NULL ? order[i + j] : i + j];
-        }
-        round_group(n, group);
-        for (int64_t j = 0; j < n; j++) {
-            x[order != NULL ? order[i + j] : i + j] = group[j];
-        }
+        round_group(i, k - i < each ? k : i + each, order, x);
     }
 }
 

@@ -31,8 +31,8 @@ void rft__verify_decode_w(const rft__stored *w, int64_t b, const int64_t *column
 /* The same of a low-bit W; row: k floats to work in. magnitude: see stored.h. */
 void rft__verify_decode_codes(const rft__matrix *w, const rft__stored_w *from, int64_t b, const int64_t *columns, int64_t n,
                               bool magnitude, float *row, double *out);
-/* What a kernel that multiplies in 8 bits makes of a row of x: groups of `each`, at most 256, with their largest |x| / 127 as
- * scale. order: in which W has its k, or NULL. */
+/* What a kernel that multiplies in 8 bits makes of a row of x: groups of `each` with their largest |x| / 127 as scale. order: in
+ * which W has its k, or NULL. */
 void rft__verify_round_x(int64_t k, int64_t each, const int32_t *order, float *x);
 void rft__verify_sums(const float *x, const double *w, int64_t k, rft__sums *sums);
 

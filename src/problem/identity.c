@@ -117,7 +117,7 @@ static void add_extras(rft__text *t, const rft__problem *p) {
     }
     if (rft__type_is_8bit(p->x) && p->x_group_k == 0) {
         rft__text_add(t, " x_scale=static");
-    } else if (rft__type_is_8bit(p->x)) {
+    } else if (p->x_group_k != 0) {
         rft__text_add(t, " x_scale=f32/%lld", (long long)p->x_group_k);
     }
     if (p->alpha == 0.0f) {

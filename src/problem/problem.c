@@ -241,6 +241,20 @@ static rft_status check_x_groups(const rft_linear_desc *d, rft_error *err) {
     return RFT_OK;
 }
 
+/* Floats that RFT_COMPUTE_I8 rounds may ask for one scale a row. */
+static rft_status check_rounding(const rft_linear_desc *d, rft_error *err) {
+    const bool rounds = d->compute == RFT_COMPUTE_I8 && !(d->flags & RFT_X_STATIC);
+    if (!rounds && (d->x_group_k != 0 || (d->flags & RFT_X_STATIC))) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld, RFT_X_STATIC %s: x of type %s has no scales", (long long)d->x_group_k,
+                 d->flags & RFT_X_STATIC ? "set" : "clear", rft__type_name(d->x));
+    }
+    if (d->x_group_k != 0 && d->x_group_k < d->w.k) {
+        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld: RFT_COMPUTE_I8 rounds x of type %s in the plan's groups (0) or by one "
+                 "scale a row (k = %lld or more)", (long long)d->x_group_k, rft__type_name(d->x), (long long)d->w.k);
+    }
+    return RFT_OK;
+}
+
 /* x has scales where, and only where, it is of 8 bits. */
 static rft_status check_x_scales(const rft_linear_desc *d, rft_error *err) {
     const bool scaled = (d->flags & RFT_X_SCALED) != 0;
@@ -248,11 +262,7 @@ static rft_status check_x_scales(const rft_linear_desc *d, rft_error *err) {
         RFT_FAIL(err, RFT_E_ARG, "desc.x = %s %s RFT_X_SCALED in desc.flags: i8 and e4m3 have scales, others none",
                  rft__type_name(d->x), scaled ? "beside" : "without");
     }
-    if (!scaled && (d->x_group_k != 0 || (d->flags & RFT_X_STATIC))) {
-        RFT_FAIL(err, RFT_E_ARG, "desc.x_group_k = %lld, RFT_X_STATIC %s: x of type %s has no scales", (long long)d->x_group_k,
-                 d->flags & RFT_X_STATIC ? "set" : "clear", rft__type_name(d->x));
-    }
-    return scaled ? check_x_groups(d, err) : RFT_OK;
+    return scaled ? check_x_groups(d, err) : check_rounding(d, err);
 }
 
 static rft_status check_features(const rft_linear_desc *d, rft_error *err) {
@@ -308,11 +318,15 @@ static rft_status check_extent(const rft__problem *p, rft_error *err) {
 
 /* k of a scale in rft__problem. */
 static int64_t x_group(const rft_linear_desc *d) {
-    const int64_t row = rft__max(d->w.k, 1);
-    return !(d->flags & RFT_X_SCALED) || (d->flags & RFT_X_STATIC) ? 0 : d->x_group_k == 0 ? row : rft__min(d->x_group_k, row);
+    const int64_t row = rft__max(d->w.k, 1), none = d->flags & RFT_X_SCALED && !(d->flags & RFT_X_STATIC) ? row : 0;
+    return d->x_group_k == 0 ? none : rft__min(d->x_group_k, row);
 }
 
-int64_t rft__problem_x_scales(const rft__problem *p) { return p->x_group_k == 0 ? 0 : rft__ceil_div(p->w.k, p->x_group_k); }
+int64_t rft__problem_x_scales(const rft__problem *p) {
+    return !rft__type_is_8bit(p->x) || p->x_group_k == 0 ? 0 : rft__ceil_div(p->w.k, p->x_group_k);
+}
+
+bool rft__problem_rounds_rows(const rft__problem *p) { return !rft__type_is_8bit(p->x) && p->x_group_k != 0; }
 
 bool rft__problem_takes_i8(const rft__problem *p) {
     return p->compute == RFT_COMPUTE_I8 || (p->x == RFT_I8 && p->compute == RFT_COMPUTE_AUTO);

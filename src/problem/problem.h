@@ -42,7 +42,8 @@ typedef struct rft__problem {
     rft__matrix w;
     rft_type x, y;
     rft_order x_order;
-    int64_t x_group_k;         /* of an x in 8 bits: k of one of a row's scales; 0: one scale for all of x. Else 0 */
+    int64_t x_group_k;         /* of an x in 8 bits: k of one of a row's scales; 0: one scale for all of x. Of floats the row
+                                * where RFT_COMPUTE_I8 rounds it by one scale, else 0 */
     int64_t m_min, m_max, batch; /* w.batch is batch, or 1: one W for every batch */
     float alpha;               /* as given; alpha = 0 reads neither X nor W */
     bool w_dynamic, batch_invariant;
@@ -60,6 +61,8 @@ rft_status rft__weight_desc_nested(rft_weight_desc *desc, const char *name, rft_
 int64_t rft__problem_x_scales(const rft__problem *p);
 /* x rounded to 8 bits, or given so, may meet the codes of a low-bit W in integers. */
 bool rft__problem_takes_i8(const rft__problem *p);
+/* Floats that are rounded so have one scale a row, not the groups of W. */
+bool rft__problem_rounds_rows(const rft__problem *p);
 /* Equal problems have equal hashes; the text is one line for logs:
  * "m=1..16 n=4096 k=4096 x=bf16 w=bf16 y=f32 layout=nt epi=bias:gelu". */
 uint64_t rft__problem_hash(const rft__problem *p);

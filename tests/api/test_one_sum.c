@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_one_sum.c - products in 8 bits whose scales serve all k, of a token and of a row of W: one sum in int32, rounded once. On
- * every level and at every height of a tile the bits are those of a formula; the largest sums do not wrap.
+ * every level and at every height of a tile the bits are those of a formula; the largest sums do not wrap. Floats that are
+ * rounded so give what rft_quantize and such a plan make.
  */
 #include "product.h"
 
-enum { MOST_K = 131072, N = 17, MOST_M = 35 };
+enum { MOST_K = 131072, N = 17, MOST_M = 35, MOST_GROUPS = 80 };
 
 static signed char w[N * MOST_K], x[MOST_M * MOST_K], zeros[N];
-static float w_scale[N], x_scale[MOST_M], y[MOST_M * N];
+static float w_scale[N * MOST_GROUPS], x_scale[MOST_M], y[MOST_M * N];
 
 typedef struct one_case {
     rft_type elem;
     bool zero, fixed; /* fixed: one scale for all of x */
-    int64_t m, k;
+    int64_t m, k, group; /* group: k of a scale of W, 0: a row */
+    rft_type type;       /* of x, 0: codes */
+    const void *x;
 } one_case;
 
 /* Returns whether the plan says that it sums so. */
@@ -27,8 +30,11 @@ static bool run(rft_ctx *ctx, const one_case *c) {
     char text[16384];
     p.desc.m_min = 1;
     p.desc.m_max = MOST_M;
-    p.desc.x = RFT_I8;
-    p.desc.flags = RFT_X_SCALED | (c->fixed ? RFT_X_STATIC : 0);
+    p.desc.x = c->type != 0 ? c->type : RFT_I8;
+    p.desc.flags = c->type != 0 ? 0 : RFT_X_SCALED | (c->fixed ? RFT_X_STATIC : 0);
+    p.desc.compute = RFT_COMPUTE_I8;
+    p.desc.x_group_k = c->type != 0 ? c->k : 0;
+    p.desc.w.group_k = c->group;
     p.desc.w.elem = c->elem;
     p.desc.w.scale = RFT_F32;
     p.desc.w.group_n = 1;
@@ -42,8 +48,8 @@ static bool run(rft_ctx *ctx, const one_case *c) {
     OK(rft_weight_bytes(ctx, &p.desc.w, &bytes, &test_err));
     void *storage = rft_test_storage(bytes), *work = rft_test_storage(info.workspace);
     OK(rft_weight_pack(ctx, &p.desc.w, &src, storage, NULL, &weight, &test_err));
-    p.args.x = x;
-    p.args.x_scale = x_scale;
+    p.args.x = c->type != 0 ? c->x : x;
+    p.args.x_scale = c->type != 0 ? NULL : x_scale;
     p.args.y = y;
     p.args.weight = weight;
     p.args.workspace = work;
@@ -51,7 +57,8 @@ static bool run(rft_ctx *ctx, const one_case *c) {
     OK(rft_linear_run(plan, &p.args, &test_err));
     assert_true(rft_plan_explain(plan, c->m, text, sizeof text) < sizeof text);
     const bool one = strstr(text, "one sum over all k") != NULL;
-    assert_true(one == (info.error_c < (8 + info.threads) * 0x1p-24));
+    assert_true(one == (info.error_c < (8 + info.threads) * 0x1p-24) || c->k < 8);
+    assert_true(info.group_x == (c->type != 0 ? c->k : 0) && (info.error_x > 0) == (c->type != 0));
     rft_weight_free(weight);
     rft_plan_free(plan);
     free(storage);
@@ -71,7 +78,7 @@ static int64_t sum_of(const one_case *c, int64_t row, int64_t n) {
 }
 
 static void fill_scales(bool all_one) {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N * MOST_GROUPS; i++) {
         w_scale[i] = all_one ? 1.0f : 0.013f * (float)(1 + i % 5);
     }
     for (int i = 0; i < MOST_M; i++) {
@@ -94,7 +101,7 @@ static void test_largest(void **state) {
     fill_scales(true);
     for (unsigned i = 0; i < (unsigned)l.count * 6 * 3; i++) {
         rft_ctx *ctx = rft_test_context(l.name[i / 18], 1 + i % 2 * 2);
-        const one_case c = {codes[i % 6].elem, codes[i % 6].zero, i % 2 == 0, 1 + i % 3, ks[i / 6 % 3]};
+        const one_case c = {codes[i % 6].elem, codes[i % 6].zero, i % 2 == 0, 1 + i % 3, ks[i / 6 % 3], 0, 0, NULL};
         memset(w, codes[i % 6].of_w, (size_t)(N * c.k));
         memset(x, codes[i % 6].of_x, (size_t)(c.m * c.k));
         memset(zeros, codes[i % 6].of_zero, sizeof zeros);
@@ -125,7 +132,7 @@ static void test_rounded_once(void **state) {
     }
     for (unsigned i = 0; i < (unsigned)l.count * 5 * 4 * 4; i++) {
         rft_ctx *ctx = rft_test_context(l.name[i / 80], 1);
-        const one_case c = {i % 2 ? RFT_U8 : RFT_I8, i / 2 % 2, i % 3 == 0, ms[i / 4 % 5], ks[i / 20 % 4]};
+        const one_case c = {i % 2 ? RFT_U8 : RFT_I8, i / 2 % 2, i % 3 == 0, ms[i / 4 % 5], ks[i / 20 % 4], 0, 0, NULL};
         assert_true(run(ctx, &c));
         for (int64_t at = 0; at < c.m * N; at++) {
             const float by = w_scale[at % N] * x_scale[c.fixed ? 0 : at / N];
@@ -150,10 +157,50 @@ static void test_parts(void **state) {
     }
     for (int i = 0; i < l.count * 2; i++) {
         rft_ctx *ctx = rft_test_context(l.name[i / 2], 4);
-        const one_case c = {RFT_I8, false, true, i % 2 ? 8 : 1, 16384};
+        const one_case c = {RFT_I8, false, true, i % 2 ? 8 : 1, 16384, 0, 0, NULL};
         assert_true(run(ctx, &c));
         for (int64_t at = 0; at < c.m * N; at++) {
             assert_true(y[at] == (float)sum_of(&c, at / N, at % N));
+        }
+        rft_ctx_free(ctx);
+    }
+}
+
+/* Also where W has scales for groups, k is split among threads, and x lies in another type. */
+static void test_rounded_by_rows(void **state) {
+    (void)state;
+    static float from[9 * 4900], want[9 * N];
+    static uint16_t half[9 * 4900];
+    static const int64_t ms[] = {1, 9}, ks[] = {300, 4900}, groups[] = {0, 64, 256};
+    levels l;
+    rft_test_levels(&l);
+    fill_scales(false);
+    rft_test_random(RFT_I8, w, N * 4900, 3);
+    rft_test_random(RFT_F16, half, 9 * 4900, 4);
+    for (unsigned i = 0; i < (unsigned)l.count * 2 * 2 * 3 * 2; i++) {
+        rft_ctx *ctx = rft_test_context(l.name[i / 24], 1 + i % 2 * 3);
+        one_case c = {.elem = RFT_I8, .m = ms[i / 2 % 2], .k = ks[i / 4 % 2], .group = groups[i / 8 % 3]};
+        c.type = i % 3 == 0 ? RFT_F16 : RFT_F32;
+        for (int64_t at = 0; at < c.m * c.k; at++) {
+            from[at] = rft_test_get(RFT_F16, half, at);
+        }
+        from[5] = i % 5 == 0 && c.type == RFT_F32 ? (float)NAN : from[5];
+        c.x = c.type == RFT_F32 ? (const void *)from : half;
+        run(ctx, &c);
+        memcpy(want, y, sizeof want);
+        rft_quantize_args q = rft_quantize_args_init();
+        q.from = RFT_F32;
+        q.to = RFT_I8;
+        q.m = c.m;
+        q.k = c.k;
+        q.x = from;
+        q.q = x;
+        q.scale = x_scale;
+        OK(rft_quantize(ctx, &q, &test_err));
+        c.type = 0;
+        run(ctx, &c);
+        for (int64_t at = 0; at < c.m * N; at++) {
+            assert_true(isnan(want[at]) ? isnan(y[at]) : y[at] == want[at]);
         }
         rft_ctx_free(ctx);
     }
@@ -164,6 +211,7 @@ int main(void) {
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_rounded_once),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_rounded_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

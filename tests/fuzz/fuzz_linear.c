@@ -86,6 +86,8 @@ static void draw_desc(input *in, layer *f) {
         d->x_order = RFT_K_CONTIGUOUS;
         d->x_group_k = d->flags & RFT_X_STATIC ? 0 : take(in) % 4 * 32;
         d->flags |= RFT_X_SCALED;
+    } else if (d->compute == RFT_COMPUTE_I8) {
+        d->x_group_k = take(in) % 4 * 200; /* some are the row */
     }
     d->alpha = d->flags & RFT_ALPHA ? (float)(take(in) % 4) : 0.0f;
     d->n_epi = take(in) % 4;

@@ -133,6 +133,30 @@ static void test_refusals(void **state) {
     REFUSED(RFT_E_ARG, "overflow", m_max = INT64_MAX / 4096);
 }
 
+/* Floats that are rounded have the plan's groups or one scale a row. */
+static void test_rounding(void **state) {
+    (void)state;
+    rft_linear_desc good = layer();
+    rft__problem p;
+    good.w.elem = RFT_I8;
+    good.w.scale = RFT_F32;
+    good.compute = RFT_COMPUTE_I8;
+    assert_int_equal(rft__problem_make(&p, &good, NULL), RFT_OK);
+    assert_false(rft__problem_rounds_rows(&p));
+    for (int more = 0; more < 2; more++) {
+        good.x_group_k = good.w.k + more;
+        assert_int_equal(rft__problem_make(&p, &good, NULL), RFT_OK);
+        assert_true(rft__problem_rounds_rows(&p));
+        assert_int_equal(p.x_group_k, good.w.k);
+        assert_int_equal(rft__problem_x_scales(&p), 0);
+    }
+    good.x_group_k = good.w.k - 1;
+    refused(&good, RFT_E_ARG, "RFT_COMPUTE_I8 rounds x of type", __LINE__);
+    good.x_group_k = good.w.k;
+    good.compute = RFT_COMPUTE_AUTO;
+    refused(&good, RFT_E_ARG, "has no scales", __LINE__);
+}
+
 /* Activations in 8 bits have scales, others none. */
 static void test_8bit_refusals(void **state) {
     (void)state;
@@ -303,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_one_w_for_a_batch),
         cmocka_unit_test(test_empty_sizes),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_8bit_refusals),
         cmocka_unit_test(test_weight_refusals),
         cmocka_unit_test(test_identity),

@@ -379,6 +379,21 @@ static void test_own_log(void **state) {
 #define RUN(what, detail, us) "rooftile,1.0,exec,run," what "," detail "," us "\n"
 #define GOOD                  "m=4 n=8 k=16 x=f32 w=f32 y=f32 layout=nt epi=none"
 
+/* Scales of all k: codes have them unsaid, floats are rounded by them on request. */
+static void test_own_rows(void **state) {
+    static const char *const types[] = {"f32", "i8"}, *const want[] = {"f32:g0", "i8"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[256], why[CLI_WHY];
+        trace t;
+        snprintf(text, sizeof text, RUN("m=4 n=8 k=64 x=%s w=i8 y=f32 layout=nt epi=none scale=f32/1x64 x_scale=f32/64",
+                                        "m=4 gemv_x; 2 threads; 1 in the list", "5"), types[i]);
+        assert_true(read_text(&t, text, why));
+        assert_string_equal(t.rows[0].call.x, want[i]);
+        trace_free(&t);
+    }
+}
+
 static void test_own_damage(void **state) {
     (void)state;
     char why[CLI_WHY];
@@ -457,7 +472,8 @@ int main(void) {
         cmocka_unit_test(test_torch_bad_shapes), cmocka_unit_test(test_nesting), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_torch_damage), cmocka_unit_test(test_deep_nesting), cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
-        cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_damage), cmocka_unit_test(test_many_kinds),
+        cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_damage),
+        cmocka_unit_test(test_many_kinds),
         cmocka_unit_test(test_control_characters), cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,7 +252,8 @@ def op(kind, type=0, alpha=0.0, beta=0.0):
 
 class Plan(_Object):
     """y = epilogue(x W^T) for up to m_max rows. x and y: their types; epilogue: a list of op(). batch: of x and y, by default the
-    weight's; a weight of one serves any. x in 8 bits has a scale a row, or one for x_group_k of its k, or with x_static one."""
+    weight's; a weight of one serves any. x in 8 bits has a scale a row, or one for x_group_k of its k, or with x_static one. Floats
+    that compute I8 rounds are so by one scale a row where x_group_k is weight.k or more."""
 
     def __init__(self, context, weight, m_max, x=_abi.Type.F32, y=_abi.Type.F32, epilogue=(), compute=_abi.Compute.AUTO, m_min=1,
                  batch_invariant=False, batch=None, x_group_k=0, x_static=False):
