@@ -2,7 +2,7 @@
  *
  * cpu_gemm.c - the loops of one product, for any m from decode to prefill:
  *
- *     threads: a grid of row parts x panel parts x k parts              (cpu_partition.c)
+ *     threads: a grid of row parts x panel parts x k parts, large ones in shares that threads take  (cpu_partition.c)
  *       batch, mc rows: pack X to row tiles [K][r]                      (L2; in place where one row is already that, or
  *                                                                        where the kernel reads rows: cpu_rows.c)
  *         nc panels: their partial sums stay in cache
@@ -21,6 +21,7 @@
 #include "cpu/cpu_workspace.h"
 #include "cpu/cpu_x.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* One run as its threads see it. */
@@ -29,6 +30,8 @@ typedef struct job {
     const rft__cpu_pick *pick;
     const rft_linear_args *args;
     rft__grid grid;
+    rft__shares shares;      /* of the grid */
+    atomic_int *taken;       /* of them, beside the threads' own */
     rft__x_source x_source;
     rft__pack_fn *pack_w;
     rft__decode_fn *decode;
@@ -47,41 +50,16 @@ typedef struct job {
 
 /* A thread's share of the workspace. */
 typedef struct buffers {
-    char *x;    /* mc rows of packed X */
-    char *w;    /* one strip */
-    float *acc; /* sums: one tile, or mc rows x nc panels */
+    rft__x_held x; /* mc rows */
+    char *w;       /* one strip */
+    float *acc;    /* sums: one tile, or mc rows x nc panels */
 } buffers;
 
 static buffers buffers_of(const job *j, int thread) {
     const rft__choice *c = j->choice;
     char *base = j->workspace + (size_t)thread * j->thread_bytes;
     char *w = base + rft__x_bytes(c, j->pick, j->args->m);
-    return (buffers){base, w, (float *)(void *)(w + rft__w_bytes(c, j->pick))};
-}
-
-/* ---- X ---- */
-
-/* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
-static void pack_x(const job *j, int64_t b, int64_t row0, const rft__tiling *t, int64_t k0, int64_t k, char *dst) {
-    const rft__cpu_kernel *kernel = j->pick->kernel;
-    const int64_t padded = rft__round_up(k, kernel->kr);
-    for (int64_t i = 0; i < t->count; i++) {
-        const int64_t first = rft__tile_start(t, i);
-        const int rows = (int)rft__tile_height(t, i);
-        char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
-        rft__x_tile(&j->x_source, b, row0 + first, rows, k0, k, panel);
-        if (kernel->x == RFT_F32 && padded != k) {
-            memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
-        }
-    }
-}
-
-/* Rows for kernels that want k contiguous, of a thread's own. */
-static void copy_x(const job *j, int64_t b, int64_t row0, int64_t rows, int64_t k0, int64_t k, char *dst) {
-    const int64_t stride = rft__x_rows_stride(j->pick->kernel->x, j->choice->p.w.k);
-    for (int64_t i = 0; i < rows; i++) {
-        rft__x_row(&j->x_source, b, row0 + i, k0, k, dst + i * stride);
-    }
+    return (buffers){{.rows = base}, w, (float *)(void *)(w + rft__w_bytes(c, j->pick))};
 }
 
 /* ---- W ---- */
@@ -153,7 +131,7 @@ static strip strip_of(const job *j, const buffers *buf, int64_t b, int64_t panel
 /* What one thread works on inside its part: rows of X that are packed, and the k it sums. */
 typedef struct block {
     const job *j;
-    buffers buf;
+    buffers *buf;
     const char *x;      /* packed tiles, or rows */
     rft__x8_rows x8;    /* rows in 8 bits */
     rft__tiling tiles;
@@ -282,10 +260,10 @@ static void multiply_rows(const block *bl, const strip *s, int64_t t, int panels
 /* One strip over kc: every row tile. sums: the strip's partial sums when K takes several passes, else NULL. next: what the next
  * strip reads, fetched while the tiles work. */
 static void run_strip(const block *bl, int64_t panel, int panels, int64_t k, int64_t kc, float *sums, const strip *next) {
-    const strip s = strip_of(bl->j, &bl->buf, bl->b, panel, panels, k, kc);
+    const strip s = strip_of(bl->j, bl->buf, bl->b, panel, panels, k, kc);
     for (int64_t t = 0; t < bl->tiles.count; t++) {
         const int64_t first = rft__tile_start(&bl->tiles, t), rows = rft__tile_height(&bl->tiles, t);
-        float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf.acc;
+        float *acc = sums != NULL ? sums + first * panels * RFT__PANEL : bl->buf->acc;
         if (bl->j->pick->kernel->form == RFT__FORM_ROWS) {
             multiply_rows(bl, &s, t, panels, k, kc, acc, next);
         } else if (bl->j->pick->kernel->x == RFT_I8) {
@@ -306,7 +284,7 @@ static strip strip_ahead(const block *bl, int64_t panel, int64_t k) {
     const job *j = bl->j;
     switch (j->pick->source) {
     case RFT__W_PACK:
-        return (strip){.panels = {bl->buf.w, 0}};
+        return (strip){.panels = {bl->buf->w, 0}};
     case RFT__W_IN_PLACE:
         return (strip){.lines = rft__in_place_lines(&j->choice->p.w, place_of(j, bl->b), panel, k)};
     default:
@@ -322,7 +300,7 @@ static void pass_strips(const block *bl, int64_t panel0, int64_t panel1, int64_t
         const int panels = (int)rft__min(width, panel1 - panel);
         const bool end = panel + panels >= panel1;
         const strip next = strip_ahead(bl, end ? panel0 : panel + panels, end ? k + kc : k);
-        float *sums = one_pass ? NULL : bl->buf.acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
+        float *sums = one_pass ? NULL : bl->buf->acc + (panel - panel0) * RFT__PANEL * bl->tiles.rows;
         run_strip(bl, panel, panels, k, kc, sums, &next);
     }
 }
@@ -354,7 +332,7 @@ static void pass_columns(const block *bl, int64_t panel0, int64_t panel1, int64_
     const bool runs = strips >= kc; /* else rows are too short */
     rft__w_lines lines = rft__in_place_lines(w, at, panel0, k), ahead = rft__in_place_lines(w, at, panel0, k + kc);
     ahead.stride = runs ? step : at.stride;
-    float *acc = bl->buf.acc;
+    float *acc = bl->buf->acc;
     int64_t fetched = 0; /* strips of the row that `ahead` is in */
     for (int64_t panel = panel0; panel < panel1; panel += width) {
         const int panels = (int)rft__min(width, panel1 - panel);
@@ -389,18 +367,16 @@ static void run_chunk(const block *bl, int64_t panel0, int64_t panel1) {
 static void run_block(block *bl, int64_t panel0, int64_t panel1) {
     const job *j = bl->j;
     if (j->pick->kernel->x == RFT_I8) {
-        bl->x8 = rft__x8_rows_of(&j->rows, &j->x_source, j->args->m, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1, bl->buf.x);
+        bl->x8 = rft__x8_rows_of(&j->rows, &j->x_source, j->args->m, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1,
+                                 bl->buf->x.rows);
     } else if (j->rows.x != NULL) {
         bl->x = j->rows.x + bl->b * j->rows.batch + bl->row0 * j->rows.stride + rft__panel_bytes(j->pick->kernel->x, 1, bl->k0);
     } else if (j->x_in_place) {
         bl->x = rft__x_at(&j->x_source, bl->b, bl->row0, bl->k0);
     } else {
-        bl->x = bl->buf.x;
-        if (j->pick->kernel->form == RFT__FORM_ROWS || j->pick->kernel->form == RFT__FORM_TILES) {
-            copy_x(j, bl->b, bl->row0, bl->tiles.rows, bl->k0, bl->k1 - bl->k0, bl->buf.x);
-        } else {
-            pack_x(j, bl->b, bl->row0, &bl->tiles, bl->k0, bl->k1 - bl->k0, bl->buf.x);
-        }
+        rft__x_hold(&bl->buf->x, &j->x_source, j->pick->kernel, j->choice->p.w.k, bl->b, bl->row0, &bl->tiles, bl->k0,
+                    bl->k1 - bl->k0);
+        bl->x = bl->buf->x.rows;
     }
     for (int64_t panel = panel0; panel < panel1; panel += j->pick->nc) {
         run_chunk(bl, panel, rft__min(panel + j->pick->nc, panel1));
@@ -408,13 +384,13 @@ static void run_block(block *bl, int64_t panel0, int64_t panel1) {
 }
 
 /* Rows row0..row1 and panels panel0..panel1 of batch b. */
-static void run_matrix(const job *j, const buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
+static void run_matrix(const job *j, buffers *buf, const rft__part *part, int64_t b, int64_t panel0, int64_t panel1,
                        float *partial) {
     /* W is streamed once for each block of at most mc rows. */
     const rft__tiling blocks = rft__tile_rows(part->row1 - part->row0, j->pick->mc);
     for (int64_t i = 0; i < blocks.count; i++) {
         block bl = {.j = j,
-                    .buf = *buf,
+                    .buf = buf,
                     .tiles = rft__tile_rows(rft__tile_height(&blocks, i), j->pick->kernel->mr),
                     .b = b,
                     .row0 = part->row0 + rft__tile_start(&blocks, i),
@@ -425,15 +401,14 @@ static void run_matrix(const job *j, const buffers *buf, const rft__part *part, 
     }
 }
 
-static void run_part(const job *j, int i) {
-    const rft__part part = rft__grid_part(&j->grid, i);
-    const buffers buf = buffers_of(j, i);
+static void run_share(const job *j, buffers *buf, int share) {
+    const rft__part part = rft__share(&j->shares, share);
     const int unit = rft__cpu_unit(&j->choice->p.w);
     const int64_t panel1 = part.unit1 * unit;
     float *partial = j->partial != NULL ? j->partial + part.kk * rft__partial_sums(j->choice, j->args->m) : NULL;
     for (int64_t panel = part.unit0 * unit; panel < panel1;) {
         const int64_t b = panel / j->panels, end = rft__min(panel1, (b + 1) * j->panels);
-        run_matrix(j, &buf, &part, b, panel - b * j->panels, end - b * j->panels, partial);
+        run_matrix(j, buf, &part, b, panel - b * j->panels, end - b * j->panels, partial);
         panel = end;
     }
 }
@@ -485,15 +460,24 @@ typedef struct job_list {
     job jobs[RFT_MAX_LIST];
     uint32_t count;
     phase phase;
+    _Alignas(128) atomic_int taken[RFT_MAX_LIST]; /* apart from what all threads read */
 } job_list;
 
 static bool has_phase(const job *j, phase p) {
     return p == MULTIPLY || (p == COPY_X ? j->rows.copy != NULL : p == REDUCE ? j->partial != NULL : j->y.quantise);
 }
 
+static int next_share(const job *j) {
+    const bool left = j->shares.cut != RFT__CUT_NONE;
+    return left ? rft__grid_parts(&j->grid) + atomic_fetch_add_explicit(j->taken, 1, memory_order_relaxed) : j->shares.count;
+}
+
 static void multiply_part(const job *j, int i) {
     const rft__cpu_kernel *kernel = j->pick->kernel;
-    run_part(j, i);
+    buffers buf = buffers_of(j, i);
+    for (int share = i; share < j->shares.count; share = next_share(j)) {
+        run_share(j, &buf, share);
+    }
     if (kernel->tiles != NULL) {
         kernel->tiles->leave();
     }
@@ -535,6 +519,18 @@ static void read_nothing(job *j) {
     j->w_row = j->w_k = j->w_batch = j->panel_stride = 0;
 }
 
+/* A strip of codes takes as long to unpack as some 40 rows of its product by tiles, and other panels a row and a half to read or
+ * widen. */
+static rft__shares shares_of(const job *j) {
+    enum { READ = 12, UNPACK = 8 * 40 };
+    const int unit = rft__cpu_unit(&j->choice->p.w);
+    const rft__blocking b = {.rows = j->pick->mc,
+                             .unit_step = rft__max(1, j->pick->panels / unit),
+                             .columns = unit * RFT__PANEL,
+                             .reread = j->pick->source == RFT__W_UNPACK ? UNPACK : READ};
+    return rft__shares_of(&j->grid, &b);
+}
+
 static job make_job(const rft__run *run) {
     const rft__choice *c = run->choice;
     const rft_linear_args *args = run->args;
@@ -569,6 +565,7 @@ static job make_job(const rft__run *run) {
     if (p->alpha == 0.0f || p->w.k == 0) {
         read_nothing(&j);
     }
+    j.shares = shares_of(&j);
     if (j.grid.kk > 1) {
         j.partial = (float *)(void *)behind;
     }
@@ -583,6 +580,8 @@ rft_status rft__cpu_run(rft__device *device, const rft__run *runs, uint32_t coun
     bool wanted[PHASES] = {false};
     for (uint32_t i = 0; i < count; i++) {
         list.jobs[i] = make_job(runs + i);
+        list.jobs[i].taken = list.taken + i;
+        atomic_init(list.taken + i, 0);
         const int parts = rft__grid_parts(&list.jobs[i].grid);
         items = parts > items ? parts : items;
         for (phase p = COPY_X; p < PHASES; p++) {

@@ -7,6 +7,8 @@
  */
 #include "cpu/cpu_rows.h"
 
+#include <string.h>
+
 enum { LINE = 64, PAIR = 2 * LINE, MEETING = 2048, FEW_ROWS = 16, MOST_BYTES = 64 << 20 };
 
 /* Elements that are rounded to 8 bits in the time of a hand-off. */
@@ -82,4 +84,35 @@ rft__x8_rows rft__x8_rows_of(const rft__x_rows *shared, const rft__x_source *x, 
     rft__x8 *const made = (rft__x8 *)(void *)own;
     rft__x_rows_8bit(x, b, row0, rows, k0, k1 - k0, made, rows);
     return (rft__x8_rows){made, NULL, rows};
+}
+
+/* A tile's rows over k, padded with zeros to the kernel's KR, since f32 rows meet W panels of pairs. */
+static void pack_tiles(const rft__x_source *x, const rft__cpu_kernel *kernel, int64_t b, int64_t row0, const rft__tiling *t,
+                       int64_t k0, int64_t k, char *dst) {
+    const int64_t padded = rft__round_up(k, kernel->kr);
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t first = rft__tile_start(t, i);
+        const int rows = (int)rft__tile_height(t, i);
+        char *panel = dst + rft__panel_bytes(kernel->x, 1, padded) * first;
+        rft__x_tile(x, b, row0 + first, rows, k0, k, panel);
+        if (kernel->x == RFT_F32 && padded != k) {
+            memset(panel + rft__panel_bytes(RFT_F32, rows, k), 0, (size_t)rft__panel_bytes(RFT_F32, rows, 1));
+        }
+    }
+}
+
+void rft__x_hold(rft__x_held *held, const rft__x_source *x, const rft__cpu_kernel *kernel, int64_t whole_k, int64_t b,
+                 int64_t row0, const rft__tiling *t, int64_t k0, int64_t k) {
+    if (held->b == b && held->row0 == row0 && held->count == t->rows) {
+        return;
+    }
+    *held = (rft__x_held){held->rows, b, row0, t->rows};
+    if (kernel->form != RFT__FORM_ROWS && kernel->form != RFT__FORM_TILES) {
+        pack_tiles(x, kernel, b, row0, t, k0, k, held->rows);
+        return;
+    }
+    const int64_t stride = rft__x_rows_stride(kernel->x, whole_k); /* k contiguous */
+    for (int64_t i = 0; i < t->rows; i++) {
+        rft__x_row(x, b, row0 + i, k0, k, held->rows + i * stride);
+    }
 }

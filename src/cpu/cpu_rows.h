@@ -7,6 +7,7 @@
 #ifndef RFT_CPU_CPU_ROWS_H
 #define RFT_CPU_CPU_ROWS_H
 
+#include "cpu/cpu_partition.h"
 #include "cpu/cpu_x.h"
 
 /* Row i of batch b is at x + b * batch + i * stride, k contiguous; bytes. In 8 bits x is rft__x8 [batch][chunks][m]. x NULL: each
@@ -38,5 +39,15 @@ typedef struct rft__x8_rows {
 /* Those of a batch, over k0 .. k1 - 1: out of what all threads share, of m rows, or made in `own`. */
 rft__x8_rows rft__x8_rows_of(const rft__x_rows *shared, const rft__x_source *x, int64_t m, int64_t b, int64_t row0, int64_t rows,
                              int64_t k0, int64_t k1, char *own);
+
+/* Rows that a thread has packed or copied for itself, in its part of k. */
+typedef struct rft__x_held {
+    char *rows;
+    int64_t b, row0, count;
+} rft__x_held;
+
+/* The rows of tiles t from row0 on, as the kernel reads them, unless they are held already. whole_k: K. */
+void rft__x_hold(rft__x_held *held, const rft__x_source *x, const rft__cpu_kernel *kernel, int64_t whole_k, int64_t b,
+                 int64_t row0, const rft__tiling *t, int64_t k0, int64_t k);
 
 #endif

@@ -128,11 +128,87 @@ static void test_k_is_cut_on_request(void **state) {
     each_grid(1, check_k_parts);
 }
 
+/* The shares of a part are it, in the order of their sizes, cut at steps; a part that is not cut is one share. */
+static void check_shares_of(const rft__shares *s, int threads, int i) {
+    enum { MOST_SHARES = 8 };
+    const rft__part part = rft__grid_part(&s->grid, i);
+    const int parts = rft__grid_parts(&s->grid), count = s->count / parts;
+    rft__part shares[MOST_SHARES];
+    int64_t sum = 0;
+    for (int k = 0; k < count && k < MOST_SHARES; k++) {
+        shares[k] = rft__share(s, i + k * parts);
+        const rft__part *p = shares + k;
+        const bool in_part = part.row0 <= p->row0 && p->row1 <= part.row1 && part.unit0 <= p->unit0 && p->unit1 <= part.unit1;
+        const bool at_steps = on_step(p->row0, ROW_STEP, s->grid.rows) && (p->unit0 - part.unit0) % s->unit_step == 0;
+        if (!in_part || !at_steps || volume(p) == 0) {
+            fail_at(&s->grid, threads, "a share's bounds");
+        }
+        sum += volume(p);
+        for (int l = 0; l < k; l++) {
+            if (overlap(p, shares + l)) {
+                fail_at(&s->grid, threads, "shares overlap");
+            }
+        }
+    }
+    if (s->count % parts != 0 || count > MOST_SHARES || sum != volume(&part)) {
+        fail_at(&s->grid, threads, "shares leave something out");
+    }
+    if (count > 1 && volume(shares) * 3 > volume(&part) * 2) {
+        fail_at(&s->grid, threads, "a thread's own share is too long");
+    }
+}
+
+static void check_shares(const rft__grid *g, int threads) {
+    static const int64_t steps[] = {1, 2, 4}, rereads[] = {12, 320};
+    for (size_t i = 0; i < COUNT(steps) && g->rows > 0; i++) {
+        for (size_t r = 0; r < COUNT(rereads); r++) {
+            const rft__blocking b = {.rows = 256, .unit_step = steps[i], .columns = 16, .reread = rereads[r]};
+            const rft__shares s = rft__shares_of(g, &b);
+            if (s.cut != RFT__CUT_NONE && (rft__grid_parts(g) == 1 || g->kk > 1 || g->rows < 64)) {
+                fail_at(g, threads, "shares where memory sets the pace");
+            }
+            for (int part = 0; part < rft__grid_parts(g); part++) {
+                check_shares_of(&s, threads, part);
+            }
+        }
+    }
+}
+
+static void test_shares(void **state) {
+    (void)state;
+    each_grid(0, check_shares);
+    each_grid(1, check_shares);
+}
+
+/* Which way parts are cut: the one that reads less again. */
+static void test_cut(void **state) {
+    (void)state;
+    const struct {
+        int64_t rows, row_step, units, k, reread;
+        rft__cut cut;
+    } wanted[] = {
+        {512, 32, 256, 14336, 12, RFT__CUT_ROWS},   /* 512 x 256 a part: 192 eighths of a row against 512 */
+        {512, 32, 256, 14336, 320, RFT__CUT_UNITS}, /* strips are unpacked again */
+        {128, 32, 256, 2048, 12, RFT__CUT_UNITS},   /* rows too few to be cut */
+        {128, 32, 64, 14336, 12, RFT__CUT_NONE},    /* units too */
+        {32, 1, 4096, 14336, 12, RFT__CUT_NONE},    /* memory sets the pace */
+        {512, 32, 256, 64, 12, RFT__CUT_NONE},      /* too short */
+    };
+    for (size_t i = 0; i < COUNT(wanted); i++) {
+        const rft__grid g = {.rows = wanted[i].rows, .units = wanted[i].units, .k = wanted[i].k, .row_step = wanted[i].row_step,
+                             .k_step = 1, .m = 1, .n = 16, .kk = 1};
+        const rft__blocking b = {.rows = 256, .unit_step = 2, .columns = 16, .reread = wanted[i].reread};
+        assert_int_equal(rft__shares_of(&g, &b).cut, wanted[i].cut);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cover),
         cmocka_unit_test(test_balance),
         cmocka_unit_test(test_k_is_cut_on_request),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
