@@ -44,7 +44,7 @@ static int split(const text_line *line, char text[MOST_LINE], char *field[FIELDS
 
 typedef struct extras { /* of a problem, which --w and --x have with the type */
     char scale[16], group_n[24], group_k[24], x_scale[24];
-    bool zero, g_idx, unknown;
+    bool zero, g_idx, no_product, unknown;
     const char *global;
 } extras;
 
@@ -70,8 +70,8 @@ static void set_extra(extras *e, const char *key, const char *value) {
         e->zero = true;
     else if (strcmp(key, "g_idx") == 0)
         e->g_idx = true;
-    else if (strcmp(key, "alpha") == 0)
-        e->unknown = true;
+    else if (strcmp(key, "alpha") == 0) /* said where it is 0: neither X nor W is read, as with K = 0 */
+        e->no_product = true;
 }
 
 static bool set_text(char *out, size_t cap, const char *value) { return (size_t)snprintf(out, cap, "%s", value) < cap; }
@@ -135,7 +135,10 @@ static bool read_problem(char *what, trace_call *c) {
         if (!set_field(c, &e, word, value ? value : ""))
             return false;
     }
-    return add_extras(c, &e) && !e.unknown;
+    if (!add_extras(c, &e) || e.unknown)
+        return false;
+    c->k = e.no_product ? 0 : c->k;
+    return true;
 }
 
 /* "m=4 KERNEL; 2 threads; 1 in the list". */

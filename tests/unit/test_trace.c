@@ -415,6 +415,19 @@ static void test_own_damage(void **state) {
     trace_free(&t);
 }
 
+/* alpha = 0 reads neither X nor W: the epilogue of a product of no k. */
+static void test_own_without_product(void **state) {
+    (void)state;
+    static const char log[] = RUN("m=4 n=8 k=64 x=f32 w=i4 y=f32 layout=nt epi=bias scale=f32/1x32 alpha=0",
+                                  "m=4 gemv_x; 2 threads; 1 in the list", "5");
+    char why[CLI_WHY];
+    trace t;
+    assert_true(read_text(&t, log, why));
+    assert_int_equal(t.skipped, 0);
+    has(find_row(&t, TRACE_GEMM, 4, 8, 0), "f32 i4:g32 f32", "nt", "bias", "", 1, 5);
+    trace_free(&t);
+}
+
 /* A file of nothing but new names keeps to its bound of rows. */
 static void test_many_kinds(void **state) {
     (void)state;
@@ -473,7 +486,7 @@ int main(void) {
         cmocka_unit_test(test_torch_damage), cmocka_unit_test(test_deep_nesting), cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
         cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_damage),
-        cmocka_unit_test(test_many_kinds),
+        cmocka_unit_test(test_own_without_product), cmocka_unit_test(test_many_kinds),
         cmocka_unit_test(test_control_characters), cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
