@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,13 +207,26 @@ static void settle_types(run_options *o) {
     o->y = first_given(o->y, o->shapes.y, RFT_F32);
 }
 
-/* What the library would refuse, in the words of the command line. */
-static int check_8bit(const run_options *o) {
+bool options_device_takes(const run_options *o, char why[CLI_WHY]) {
     const bool x = cli_8bit(o->x);
-    if ((x || cli_8bit(o->y)) && strncmp(o->device, "cpu", 3) != 0)
-        cli_message("--%s %s --device %s: activations in 8 bits run on the CPU alone", x ? "x" : "y",
-                    rft_type_name(x ? o->x : o->y), o->device);
-    else if (x && o->x_order != RFT_K_CONTIGUOUS)
+    if (strncmp(o->device, "cpu", 3) == 0)
+        return true;
+    if (x || cli_8bit(o->y))
+        snprintf(why, CLI_WHY, "--%s %s --device %.20s: activations in 8 bits run on the CPU alone", x ? "x" : "y",
+                 rft_type_name(x ? o->x : o->y), o->device);
+    else if (cli_low_bit(o->w))
+        snprintf(why, CLI_WHY, "--w %s --device %.20s: low-bit weights run on the CPU alone", rft_type_name(o->w), o->device);
+    else
+        return true;
+    return false;
+}
+
+/* What the library would refuse, in the words of the command line. */
+static int check_types(const run_options *o) {
+    char why[CLI_WHY];
+    if (!options_device_takes(o, why))
+        cli_message("%s", why);
+    else if (cli_8bit(o->x) && o->x_order != RFT_K_CONTIGUOUS)
         cli_message("--x %s --layout %s: an x in 8 bits is K-contiguous, as in nt and nn", rft_type_name(o->x), o->layout);
     else
         return CLI_OK;
@@ -245,7 +259,7 @@ int options_finish(run_options *o, const char *m_default) {
     list_free(&fallback);
     settle_types(o);
     if (code == CLI_OK)
-        code = check_8bit(o);
+        code = check_types(o);
     return code == CLI_OK && o->shapes.n ? check_8bit_y(o) : code;
 }
 

@@ -35,11 +35,13 @@ static void leave_out(replay_list *list, const trace_row *row, const char *why) 
     list->left_out_us += row->us;
 }
 
-/* A product of bench, of sizes that are work: the library says what it takes. */
+/* A product of bench on the device, of sizes that are work: the library says what it takes. */
 static bool is_run_here(const run_options *o, const trace_call *c, char why[CLI_WHY]) {
     rft_work work = {.struct_size = sizeof work};
     rft_error err = {0};
     const rft_linear_desc desc = options_desc(o, c->n, c->k, c->m, c->m);
+    if (!options_device_takes(o, why))
+        return false;
     const bool good = rft_work_of(&desc, c->m, &work, &err) == RFT_OK;
     snprintf(why, CLI_WHY, "%.150s", err.message);
     return good;

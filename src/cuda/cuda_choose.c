@@ -6,6 +6,7 @@
  */
 #include "cuda/cuda_choice.h"
 #include "cuda/cuda_debug.h"
+#include "format/format.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ static bool refuse_row(const rft__cuda_device *d, const rft__problem *p, const r
     const bool rounds = r->compute == RFT__CUDA_TF32 && (p->x == RFT_F32 || p->w.elem == RFT_F32);
     if (r->x != p->x || r->w != p->w.elem) {
         rft__cuda_refuse(reason, "reads x of %s and w of %s; they are %s and %s", rft__type_name(r->x), rft__type_name(r->w),
-                         rft__type_name(p->x), rft__type_name(p->w.elem));
+                         rft__type_name(p->x), rft__format_name(p->w.elem));
     } else if (r->arch == 90 ? d->facts.arch != 90 : d->facts.arch < r->arch) {
         rft__cuda_refuse(reason, "needs compute capability %d.%d; this is %d.%d", r->arch / 10, r->arch % 10, d->facts.arch / 10,
                          d->facts.arch % 10);

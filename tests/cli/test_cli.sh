@@ -482,6 +482,8 @@ test_machines() {
     says 'lm_head +gemv_bf16_bf16_f32'
     run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine "$root/bench/machines/h100.json" --json
     says '"device":"cuda".*"w":"q4_0→bf16".*"packed_bytes":null'
+    run 3 explain --machine h100 -m 1 -n 64 -k 64 --w q4_0
+    complains 'they are f32 and q4_0'
     run 2 explain --machine frob -n 16 -k 16
     complains "no machine is named 'frob'; there are: a100, epyc-9654, h100, h200, l40s, rtx4090, xeon-8480"
     run 2 explain --machine ../machines/h100 -n 16 -k 16 --profile x.json

@@ -151,9 +151,16 @@ test_replay() {
     says '"recorded_us":'
     run 0 replay "$data/trace_own.log"
     says '^rooftile bench -n 256 -k 256 --x i8:g128 --w i8 --y i8 --epi scale.* --compute i8 -m 4 '
+    if [ -s "$work/err" ]; then fail 'nothing was to be left out'; fi
     line=$(sed -n "s|^rooftile|'$tool'|; s|  #.*| --time 0.01 --rounds 2|; 1p" "$work/out")
     if ! sh -c "$line" >"$work/out" 2>"$work/err"; then fail "its first line does not run: $line"; fi
     says 'GFLOP/s'
+    run 0 replay "$data/trace_own.log" --device cuda:0 # a GPU multiplies floats alone
+    complains '^rooftile: 4 calls \([0-9.e+]+ us\) left out: --x i8 --device cuda:0: activations in 8 bits run on the CPU alone'
+    says '^rooftile bench .* --w bf16 .* --device cuda:0 -m 4 '
+    if grep -qE -- '--w i[48]|--x i8' "$work/out"; then fail 'bench refuses a line of replay'; fi
+    run 2 bench -m 1 -n 64 -k 64 --w q4_0 --device cuda:0
+    complains '--w q4_0 --device cuda:0: low-bit weights run on the CPU alone'
 }
 
 test_why() {
