@@ -48,6 +48,8 @@ int64_t cli_block(rft_type type); /* elements that are stored together */
 bool cli_low_bit(rft_type type);  /* codes with scales, as weights alone are */
 bool cli_8bit(rft_type type); /* of x or y: activations with scales */
 const char *cli_file_name(const char *path); /* without its folders */
+/* How many bytes of a text, at most `most`, hold whole characters of UTF-8: where it may be cut. */
+size_t cli_whole(const char *text, size_t most);
 struct argp_state;
 /* Keeps the argument of a command that takes one file. */
 void cli_take_file(const struct argp_state *state, const char **file, const char *arg);

@@ -122,6 +122,16 @@ const char *cli_file_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+size_t cli_whole(const char *text, size_t most) {
+    const size_t n = strnlen(text, most);
+    size_t last = n; /* behind the first byte of the last character */
+    while (last > 0 && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
+        last--;
+    const unsigned char first = last ? (unsigned char)text[last - 1] : 0;
+    const size_t bytes = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    return last && n - last + 1 < bytes ? last - 1 : n;
+}
+
 void cli_take_file(const struct argp_state *state, const char **file, const char *arg) {
     if (*file)
         argp_error(state, "'%s': one file at a time", arg);

@@ -42,7 +42,7 @@ static void show(const jit_command *c, const run_options *o, const rft_linear_de
     snprintf(cells[3], CELL, "%s", rft_type_name(o->x));
     snprintf(cells[4], CELL, "%s", rft_type_name(o->w));
     snprintf(cells[5], CELL, "%.2f", seconds);
-    snprintf(cells[6], CELL, "%.120s", o->epi.text);
+    format_text(cells[6], o->epi.text, 120);
     text_row(columns, cells, COLUMNS);
     fflush(stdout);
 }

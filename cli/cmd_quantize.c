@@ -95,13 +95,13 @@ static void print_text(const quantize_command *c) {
     for (size_t i = 0; i < c->n_rows; i++) {
         const quantize_row *row = &c->rows[i];
         cell *at = cells + i * N;
-        snprintf(at[0], CELL, "%.*s", CELL - 1, row->name);
+        format_text(at[0], row->name, CELL);
         snprintf(at[1], CELL, "%lld", (long long)row->q.n);
         snprintf(at[2], CELL, "%lld", (long long)row->q.k);
         snprintf(at[3], CELL, "%s→%s", row->from, rft_type_name(row->q.to));
         snprintf(at[4], CELL, "%.0f", 1e-3 * (double)row->q.bytes);
         error_cells(at + 5, &row->q);
-        snprintf(at[8], CELL, "%.*s", CELL - 1, row->why);
+        format_text(at[8], row->why, CELL);
     }
     text_table(columns, N, cells, c->n_rows);
     free(cells);

@@ -125,7 +125,7 @@ static void print_table(const regret_command *c) {
         const model_row *row = &c->s.rows[i];
         const loss l = loss_of(c, row);
         cell *to = cells + i * N;
-        snprintf(to[0], CELL, "%s", row->layer.name);
+        format_text(to[0], row->layer.name, CELL);
         snprintf(to[1], CELL, "%.4g", row->layer.runs);
         snprintf(to[2], CELL, "%lld", (long long)row->layer.m);
         snprintf(to[3], CELL, "%lld", (long long)row->layer.n);
@@ -136,7 +136,7 @@ static void print_table(const regret_command *c) {
         put_us(to[8], row->bench.us);
         format_3(to[9], l.first_best);
         format_3(to[10], l.first_ours);
-        snprintf(to[11], CELL, "%.*s", CELL - 1, l.how);
+        format_text(to[11], l.how, CELL);
     }
     printf("%s%s%s %s · phase %s · default: %s; best: %s\n\n", text_bold(), c->s.m.info.name, text_plain(), c->rival->name,
            c->s.phase_text, c->rival->first_is, c->rival->best_is);

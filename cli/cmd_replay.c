@@ -137,7 +137,7 @@ static void print_table(const replay_command *c) {
         snprintf(to[0], CELL, "%lld", (long long)item->m);
         snprintf(to[1], CELL, "%lld", (long long)item->n);
         snprintf(to[2], CELL, "%lld", (long long)item->k);
-        snprintf(to[3], CELL, "%.120s", strstr(item->line, "--x"));
+        format_text(to[3], strstr(item->line, "--x"), 120);
         snprintf(to[4], CELL, "%lld", (long long)item->calls);
         format_us(to[5], item->us / calls);
         format_us(to[6], item->here);

@@ -159,7 +159,7 @@ enum { COLUMNS = 11 };
 
 static void shard_cells(cell *c, const model_row *row) {
     const rft_shard *s = &row->shard;
-    snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
+    format_text(c[0], row->name, CELL);
     strcpy(c[1], s->split[0] ? s->split : "-");
     snprintf(c[2], CELL, row->layer.experts == 0 && s->runs > 0 ? "%.0f" : "%.4g of %lld", s->runs, (long long)s->count);
     snprintf(c[3], CELL, "%lld", (long long)s->m);

@@ -97,7 +97,7 @@ void model_text_layers(const model_row *rows, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const model_row *row = &rows[i];
         cell *c = cells + i * N;
-        snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
+        format_text(c[0], row->name, CELL);
         bool all = row->layer.experts == 0 && row->layer.runs > 0;
         snprintf(c[1], CELL, all ? "%.0f" : "%.4g of %lld", row->layer.runs, (long long)row->layer.count);
         snprintf(c[2], CELL, "%lld", (long long)row->layer.m);
@@ -140,7 +140,7 @@ void model_text_runs(const model_row *rows, int64_t n, bool measured) {
     for (int64_t i = 0; i < n; i++) {
         const model_row *row = &rows[i];
         cell *c = cells + i * used;
-        snprintf(c[0], CELL, "%.*s", CELL - 1, row->name);
+        format_text(c[0], row->name, CELL);
         if (measured)
             measured_cells(c + 1, MEASURED, &row->bench);
         snprintf(c[used - 1], CELL, "%s", row->bench.kernel[0] ? row->bench.kernel : "-");

@@ -3,6 +3,7 @@
  * out_text.c - see out_text.h. Widths count characters of UTF-8, not bytes.
  */
 #include "out_text.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,6 +66,16 @@ void text_table(column *columns, int n, cell *cells, size_t rows) {
     text_header(columns, n);
     for (size_t r = 0; r < rows; r++)
         text_row(columns, cells + r * (size_t)n, n);
+}
+
+void format_text(cell out, const char *text, size_t most) {
+    size_t n = 0;
+    for (size_t characters = 0; text[n]; n++) {
+        characters += ((unsigned char)text[n] & 0xc0) != 0x80;
+        if (characters > most)
+            break;
+    }
+    snprintf(out, CELL, "%.*s", (int)cli_whole(text, n < CELL ? n : CELL - 1), text);
 }
 
 /* `digits` significant ones, never in scientific form. */

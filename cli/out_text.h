@@ -30,6 +30,7 @@ const char *text_red(void);
 const char *text_dim(void);
 const char *text_plain(void);
 
+void format_text(cell out, const char *text, size_t most); /* so many characters, or what fits, never a part of one */
 void format_us(cell out, double us); /* four digits: 8.99, 109.4, 70213 */
 void format_3(cell out, double v);   /* three digits: 16.4, 353; "-" for 0 */
 /* "13.21 GB": four digits and a decimal prefix. */

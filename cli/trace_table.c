@@ -49,11 +49,13 @@ static void text_groups(const trace_report *r) {
 }
 
 /* "-": the trace does not tell. */
-static void put_text(cell out, const char *text) { snprintf(out, CELL, "%.*s", CELL - 1, text[0] ? text : "-"); }
+static void put_text(cell out, const char *text) { format_text(out, text[0] ? text : "-", CELL); }
 
 static void put_types(cell out, const trace_call *c) {
+    const char *y = c->y[0] ? c->y : "?";
     if (c->x[0])
-        snprintf(out, CELL, "%.30s·%.50s→%.30s", c->x, c->w, c->y[0] ? c->y : "?");
+        snprintf(out, CELL, "%.*s·%.*s→%.*s", (int)cli_whole(c->x, 30), c->x, (int)cli_whole(c->w, 50), c->w,
+                 (int)cli_whole(y, 30), y);
     else
         put_text(out, "");
 }
@@ -86,7 +88,7 @@ static void gemm_cells(const trace_report *r, const trace_row *row, const trace_
         for (int i = 11; i < 14; i++)
             put_text(c[i], "");
     }
-    snprintf(c[14], CELL, "%.48s", call->name);
+    format_text(c[14], call->name, 48);
 }
 
 /* The rows of one kind: products, or all others; how many of them are shown. */
@@ -115,7 +117,7 @@ static size_t text_rows(const trace_report *r, bool gemm) {
         snprintf(c[2], CELL, "%lld", (long long)row->calls);
         format_us(c[3], mean(row));
         snprintf(c[4], CELL, "%.1f", share(r, row->us));
-        snprintf(c[5], CELL, "%.96s", row->call.name);
+        format_text(c[5], row->call.name, 96);
     }
     if (shown)
         text_table(gemm ? of_gemm : of_rest, n, cells, shown);

@@ -237,7 +237,7 @@ static trace_call call_of(char *const *field) {
         trace_set_name(&call, field[PRIMITIVE]);
         return call;
     }
-    snprintf(name, sizeof name, "%.40s %.60s", field[PRIMITIVE], field[IMPLEMENTATION]);
+    snprintf(name, sizeof name, "%s %.60s", field[PRIMITIVE], field[IMPLEMENTATION]); /* of a product, so a short word */
     trace_set_name(&call, name);
     const bool shaped = strcmp(field[PRIMITIVE], "inner_product") == 0 ? read_inner_product(field[SIZES], field[PASS], &call)
                                                                        : read_matmul(field[SIZES], &call, &rank);

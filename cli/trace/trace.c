@@ -140,9 +140,7 @@ void trace_count(trace *t, uint32_t row, int64_t calls, double us) {
 }
 
 void trace_set_name(trace_call *call, const char *name) {
-    size_t n = strnlen(name, TRACE_NAME - 1);
-    while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) /* whole characters */
-        n--;
+    const size_t n = cli_whole(name, TRACE_NAME - 1);
     memcpy(call->name, name, n);
     call->name[n] = '\0';
 }
@@ -172,6 +170,7 @@ static int by_time(const void *a, const void *b) {
 /* Rows that were never counted go, sums are made; no row can be added from here on. */
 static void settle(trace *t) {
     size_t kept = 0;
+    t->device[cli_whole(t->device, TRACE_DEVICE - 1)] = '\0'; /* its readers keep what fits */
     clean(t->device);
     for (size_t i = 0; i < t->n; i++) {
         const trace_row *r = &t->rows[i];

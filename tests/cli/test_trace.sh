@@ -83,6 +83,25 @@ test_logs() {
     says '^rooftile bench -n 48 -k 64 --x f32 --w f32 --y f32 --epi bias:gelu -m 1,5  # m=1: [0-9]+ calls'
 }
 
+# Names, types and devices of any length and any alphabet: tables cut no character in two.
+test_characters() {
+    local pad
+    for pad in 0 1 2; do
+        python3 - "$pad" >"$work/names.json" <<'END'
+import json, sys
+name = "x" * int(sys.argv[1]) + "\u2192" * 70
+op = lambda at, name, **args: {"ph": "X", "cat": "cpu_op", "name": name, "ts": at, "dur": 2, "args": args}
+print(json.dumps({"deviceProperties": [{"name": name}], "traceEvents": [
+    op(1, "gemm" + name), op(5, "norm" + name),
+    op(9, "aten::mm", **{"Input Dims": [[2, 3], [3, 4]], "Input type": [name[:12]] * 2})]}))
+END
+        run 0 trace "$work/names.json"
+        says ' gemmx{0,2}→{30,40}$'
+        says '^other +- .* normx{0,2}→{30,}$'
+        if ! python3 -c 'import sys; sys.stdin.buffer.read().decode()' <"$work/out"; then fail 'a table holds parts of characters'; fi
+    done
+}
+
 test_nsight() {
     if ! python3 -c 'import sqlite3' 2>/dev/null; then return; fi
     local kind
@@ -229,7 +248,7 @@ test_regret() {
     fi
 }
 
-for part in usage torch logs nsight hostile replay why regret; do
+for part in usage torch logs characters nsight hostile replay why regret; do
     "test_$part"
 done
 if [ "$failures" != 0 ]; then

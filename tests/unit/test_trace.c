@@ -441,6 +441,26 @@ static void test_many_kinds(void **state) {
     trace_free(&t);
 }
 
+static void test_whole_characters(void **state) {
+    (void)state;
+    static const char text[] = "a\xc3\xa4\xe2\x86\x92\xf0\x9f\x8c\xb3"; /* of 1, 2, 3 and 4 bytes */
+    static const size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+    for (size_t most = 0; most < sizeof whole / sizeof *whole; most++)
+        assert_int_equal(cli_whole(text, most), whole[most]);
+    assert_int_equal(cli_whole("\x80\x80\x80", 2), 2); /* no UTF-8: cut anywhere */
+    trace_call call;
+    char name[TRACE_NAME + 4];
+    for (size_t more = 0; more < 3; more++) { /* a character across the end, cut here or by who hands the name over */
+        memset(name, 'x', sizeof name);
+        memcpy(name + TRACE_NAME - 2 - more, "\xe2\x86\x92", 4);
+        trace_set_name(&call, name);
+        assert_int_equal(strlen(call.name), more == 2 ? TRACE_NAME - 1 : TRACE_NAME - 2 - more);
+        name[TRACE_NAME - 1] = '\0';
+        trace_set_name(&call, name);
+        assert_int_equal(strlen(call.name), more == 2 ? TRACE_NAME - 1 : TRACE_NAME - 2 - more);
+    }
+}
+
 /* Of no text of a file a terminal takes orders: names, types, layouts, lists, the device. */
 static void test_control_characters(void **state) {
     static const char log[] = "rooftile,0,dispatch,context,cpu,A\x1b[2J; isa,\n"
@@ -487,7 +507,7 @@ int main(void) {
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
         cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_damage),
         cmocka_unit_test(test_own_without_product), cmocka_unit_test(test_many_kinds),
-        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
