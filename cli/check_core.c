@@ -191,9 +191,9 @@ static bool place(attempt *a, int at, block *b, rft_type type, int64_t rows, int
     b->ld = round_up((b->columns ? b->columns : 1) + gaps[draw(a) % 8], grain);
     b->stride = rows * b->ld + round_up(gaps[draw(a) % 8], grain);
     if (!cli_bytes(type, block_span(b) * unit, &bytes))
-        return fail(a, CHECK_ERROR, "a matrix of too many bytes");
+        return fail(a, CHECK_TOO_LARGE, "a matrix of too many bytes");
     b->p = guard_place(&a->c->guards[at], bytes, aligned ? ALIGNED : low_bit ? 1 : b->size, (draw(a) ^ a->p->seed) % 2);
-    return b->p || fail(a, CHECK_ERROR, "no memory");
+    return b->p || fail(a, CHECK_TOO_LARGE, "no memory");
 }
 
 static bool fill(attempt *a, const block *b, rft_type type) {
@@ -212,10 +212,10 @@ static bool make_apart(attempt *a, int at, rft_type type, int64_t count) {
         return true;
     bool at_end = (draw(a) ^ a->p->seed) % 2;
     if (!cli_bytes(type, count, &bytes))
-        return fail(a, CHECK_ERROR, "scales of too many bytes");
+        return fail(a, CHECK_TOO_LARGE, "scales of too many bytes");
     void *to = guard_place(&a->c->guards[at], bytes, a->aligned ? ALIGNED : bytes / (size_t)count, at_end);
     if (!to)
-        return fail(a, CHECK_ERROR, "no memory");
+        return fail(a, CHECK_TOO_LARGE, "no memory");
     return rft_fill_random(type, to, count, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random");
 }
 
@@ -226,7 +226,7 @@ static bool make_index(attempt *a) {
     int32_t *to = guard_place(&a->c->guards[AT_INDEX], (size_t)(a->p->batch * k) * sizeof *to, sizeof *to, draw(a) % 2);
     for (int64_t b = 0; to && b < a->p->batch; b++)
         scales_index(&a->scales, k, draw(a), to + b * k);
-    return to || fail(a, CHECK_ERROR, "no memory");
+    return to || fail(a, CHECK_TOO_LARGE, "no memory");
 }
 
 /* What lies apart from the elements of W and of x. */
@@ -256,7 +256,7 @@ static bool make_bytes(attempt *a, int at, rft_operand *operand, int64_t bytes) 
     operand->ptr = guard_place(&a->c->guards[at], (size_t)bytes, 1, false);
     return operand->ptr
                ? rft_fill_random(RFT_U8, operand->ptr, bytes, draw(a), &a->err) == RFT_OK || failed_call(a, "rft_fill_random")
-               : fail(a, CHECK_ERROR, "no memory");
+               : fail(a, CHECK_TOO_LARGE, "no memory");
 }
 
 static bool make_operand(attempt *a, const rft_epi_op *op, int64_t columns) {
@@ -363,7 +363,7 @@ static bool make_plan(attempt *a) {
     snprintf(a->result->kernel, sizeof a->result->kernel, "%s", info.kernel);
     a->args.workspace_bytes = info.workspace;
     return guard_place(&a->c->guards[AT_WORKSPACE], info.workspace, info.workspace_align ? info.workspace_align : 1, true) ||
-           fail(a, CHECK_ERROR, "no memory");
+           fail(a, CHECK_TOO_LARGE, "no memory");
 }
 
 /* What the library is told: the piece itself, or its copy. */
@@ -378,7 +378,7 @@ static bool place_weight(attempt *a) {
         return true;
     if (rft_weight_bytes(a->ctx, &a->desc.w, &bytes, &a->err) != RFT_OK)
         return failed_call(a, "rft_weight_bytes");
-    return guard_place(&a->c->guards[AT_PACKED], bytes, 64, true) || fail(a, CHECK_ERROR, "no memory");
+    return guard_place(&a->c->guards[AT_PACKED], bytes, 64, true) || fail(a, CHECK_TOO_LARGE, "no memory");
 }
 
 static rft_weight_src make_source(const attempt *a) {

@@ -40,6 +40,7 @@ typedef enum check_verdict {
     CHECK_WRONG,   /* result, gap, bytes beside an operand, or bits that differ from run to run */
     CHECK_ERROR,   /* a call failed that should not */
     CHECK_ILLEGAL, /* no layer at all: an argument is wrong */
+    CHECK_TOO_LARGE, /* for the memory that there is */
     CHECK_SKIPPED  /* another problem has broken the device */
 } check_verdict;
 

@@ -35,7 +35,7 @@ typedef struct member {
 } member;
 
 static bool has_failed(const check_result *r) {
-    return r->verdict == CHECK_WRONG || r->verdict == CHECK_ERROR || r->verdict == CHECK_ILLEGAL;
+    return r->verdict != CHECK_RIGHT && r->verdict != CHECK_REFUSED && r->verdict != CHECK_SKIPPED;
 }
 
 static void count(crew *w, const check_problem *p, const check_result *r) {

@@ -27,20 +27,26 @@ typedef struct check_command {
     check_session session;
     check_tally total;
     int64_t shown;
-    bool headed;  /* the table has its first line */
-    bool illegal; /* a given problem is no layer */
+    bool headed; /* the table has its first line */
+    int unrun;   /* exit code of a given problem that is no layer, or has no room; CLI_OK: there is none */
 } check_command;
 
 static const column columns[] = {
     {"what", 44, true}, {"problems", 8, false}, {"refused", 7, false}, {"failed", 6, false}, {"worst err/limit", 15, false}};
 
+/* Of a given problem that says nothing of any kernel. */
+static int code_of(check_verdict verdict) {
+    return verdict == CHECK_ILLEGAL ? CLI_USAGE : verdict == CHECK_TOO_LARGE ? CLI_LIBRARY : CLI_OK;
+}
+
 static void show_failure(void *user, const check_problem *p, const check_result *r) {
     check_command *c = user;
+    const int code = c->run.shapes.n ? code_of(r->verdict) : CLI_OK;
     char repro[768];
+    c->unrun = cli_worse(c->unrun, code);
     if (c->shown++ >= MOST_FAILURES)
         return;
-    if (c->run.shapes.n && r->verdict == CHECK_ILLEGAL) {
-        c->illegal = true;
+    if (code != CLI_OK) {
         cli_message("-m %lld -n %lld -k %lld: %s", (long long)p->m, (long long)p->n, (long long)p->k, r->message);
         return;
     }
@@ -186,7 +192,7 @@ static void run_given(check_command *c) {
             check_list_add(&list, &p, NULL);
         }
     check_list_run(&c->session, &list, &t);
-    if (!c->illegal)
+    if (c->unrun == CLI_OK)
         show_tally(c, "given problems", &t);
 }
 
@@ -245,8 +251,8 @@ static int conclude(const check_command *c, bool lost) {
         cli_message("a kernel broke the device, so no problem behind it was run");
     else if (c->session.cut)
         cli_message("--seconds %g: the time was up before all problems were run", c->seconds);
-    if (c->illegal)
-        return CLI_USAGE;
+    if (c->unrun != CLI_OK)
+        return c->unrun;
     if (c->total.refused && (c->total.run == 0 || c->run.shapes.n))
         cli_message("%lld refused, the first: %s", (long long)c->total.refused, c->total.refusal);
     if (c->total.run == 0) {

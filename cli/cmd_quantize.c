@@ -2,13 +2,12 @@
  *
  * cmd_quantize.c - rooftile quantize: a GGUF file whose linear layers are of a smaller type, and what each weight lost by it.
  */
-#include "cli.h"
+#include "cli_parse.h"
 #include "out_json.h"
 #include "out_text.h"
 #include "rooftile_model.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -185,18 +184,17 @@ static void add_keep(quantize_command *c, const char *arg) {
 }
 
 static void parse_threads(quantize_command *c, const char *arg, struct argp_state *state) {
-    char *end;
-    errno = 0;
-    const long n = strtol(arg, &end, 10);
-    if (errno || *end || n < 1 || n > 1024)
-        argp_error(state, "--threads: '%s' is not a whole number from 1 to 1024", arg);
+    char why[CLI_WHY];
+    int64_t n;
+    if (!parse_int(arg, 1, CLI_MAX_THREADS, &n, why))
+        argp_error(state, "--threads: %s", why);
     c->o.threads = (uint32_t)n;
 }
 
 static void parse_group(quantize_command *c, const char *arg, struct argp_state *state) {
-    if (strcmp(arg, "32") != 0 && strcmp(arg, "64") != 0 && strcmp(arg, "128") != 0)
+    char unused[CLI_WHY];
+    if (!parse_int(arg, 32, 128, &c->o.group_k, unused) || (c->o.group_k & (c->o.group_k - 1)) != 0)
         argp_error(state, "--group: '%s' is none of 32, 64 and 128", arg);
-    c->o.group_k = atoi(arg);
 }
 
 static void parse_file(quantize_command *c, const char *arg, struct argp_state *state) {

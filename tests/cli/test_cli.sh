@@ -52,6 +52,10 @@ test_usage() {
     complains 'k = 4611686018427387904 is above 2\^31 - 1'
     run 3 bench -m 1 -n 1 -k 2147483648 --w i4:act # before 9 GB of data are made
     complains 'work: desc.w.k = 2147483648 is above 2\^31 - 1'
+    run 3 bench -m 1 -n 8388608 -k 8388608
+    complains 'no memory for a buffer of 281474976710656 bytes'
+    run 3 bench -m 8388608 -n 16 -k 8388608
+    complains 'no memory for the operands'
     run 2 bench -n 16 -k 16 --layout nx
     complains "--layout: 'nx'"
     run 2 bench -n 16 -k 16 --epi bias:frob
@@ -239,6 +243,8 @@ test_check() {
     complains "-m 1 -n 8 -k 33: desc.w: k = 33"
     run 2 check -m 1 -n 7 -k 8 --epi swiglu
     complains "desc.w.n = 7 is odd"
+    run 3 check -m 1 -n 8388608 -k 8388608 # more than an address space holds proves nothing of a kernel
+    complains "-m 1 -n 8388608 -k 8388608: no memory"
     run 1 check -m 1 -n 8 -k 32 --w q4_0 --dynamic
     complains "1 refused, the first: rft_plan_create: desc.flags has RFT_W_DYNAMIC, and desc.w.elem = q4_0 must be packed"
     for x in i8:g40 i8:g032 'i8:g 32' i8:g; do

@@ -14,7 +14,14 @@ test_usage() {
     run 2 quantize a b --to q9
     complains "'q9' is none of f32, f16, bf16, q4_0"
     run 2 quantize a b c --to q8_0
-    run 2 quantize a b --to q8_0 --threads 0
+    for part in 0 ' 4' +4 4x 1025 ''; do
+        run 2 quantize a b --to q8_0 --threads "$part"
+        complains "--threads: '${part/+/[+]}' is not a whole number in 1\\.\\.1024"
+    done
+    for part in ' 64' 64x 96 31 256; do
+        run 2 quantize a b --to i4 --group "$part"
+        complains "--group: '$part' is none of 32, 64 and 128"
+    done
     run 4 quantize "$work/none.gguf" "$work/out.gguf" --to q8_0
     run 4 quantize "$work/model" "$work/model" --to q8_0
     complains 'directory'
