@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_trace.c - the readers of recorded runs: shapes, whose time is whose, and files that are damaged or mean harm.
+ * test_trace.c - the readers of recorded runs: shapes, whose time is whose, and files that are damaged or mean harm; and how the
+ * tool ends without memory.
  */
 #include "cli/trace/json_cut.h"
 #include "cli/trace/readers.h"
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -461,6 +464,49 @@ static void test_whole_characters(void **state) {
     }
 }
 
+/* ---- memory ---- */
+
+static bool exhausted;
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_reallocarray(void *old, size_t count, size_t size);
+void *__wrap_reallocarray(void *old, size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size) { return exhausted ? NULL : __real_calloc(count, size); }
+
+void *__wrap_reallocarray(void *old, size_t count, size_t size) {
+    return exhausted ? NULL : __real_reallocarray(old, count, size);
+}
+
+static void take_new(void) { cli_alloc(1, 1); }
+
+static void take_more(void) { cli_grow(NULL, 1, 1); }
+
+/* Without memory the tool says so and ends. */
+static void test_exhausted(void **state) {
+    (void)state;
+    void (*const takes[])(void) = {take_new, take_more};
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        char text[64] = "";
+        int ends[2], status = 0;
+        assert_int_equal(pipe(ends), 0);
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            dup2(ends[1], STDERR_FILENO);
+            exhausted = true;
+            takes[i]();
+            _exit(0);
+        }
+        close(ends[1]);
+        assert_true(child > 0 && waitpid(child, &status, 0) == child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == CLI_LIBRARY);
+        assert_true(read(ends[0], text, sizeof text - 1) > 0);
+        assert_string_equal(text, "rooftile: out of memory\n");
+        close(ends[0]);
+    }
+}
+
 /* Of no text of a file a terminal takes orders: names, types, layouts, lists, the device. */
 static void test_control_characters(void **state) {
     static const char log[] = "rooftile,0,dispatch,context,cpu,A\x1b[2J; isa,\n"
@@ -507,7 +553,8 @@ int main(void) {
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
         cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_damage),
         cmocka_unit_test(test_own_without_product), cmocka_unit_test(test_many_kinds),
-        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_exhausted),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
