@@ -30,8 +30,7 @@ typedef struct rft__cuda_choice {
     bool forced, has_any; /* any: for operands that a range's kernel does not take */
     rft__cuda_pick any;
     size_t workspace, dump_at; /* bytes; where a dump begins in them */
-    char fallback[192]; /* why the portable kernel serves, or empty */
-    atomic_bool said;   /* that a run took `any`; all that a run changes */
+    atomic_bool said; /* that a run took `any`; all that a run changes */
 } rft__cuda_choice;
 
 static inline const rft__cuda_choice *rft__cuda_choice_of(const rft__choice *c) {

@@ -17,8 +17,6 @@ enum { MAX_ROWS = 256, CONFIG_TEXT = 4096, KEEP_PERCENT = 102, WORKSPACE_ALIGN =
 
 /* ---- one row ---- */
 
-static bool is_16(rft_type t) { return t == RFT_F16 || t == RFT_BF16; }
-
 static const char *compute_name(rft__cuda_compute c) {
     static const char *const names[] = {"f32", "tf32", "f16", "bf16"};
     return names[c];
@@ -369,22 +367,12 @@ static rft_status check_types(const rft__problem *p, rft_error *err) {
     return RFT_OK;
 }
 
-static void note_fallback(rft__cuda_choice *c) {
-    const rft__cuda_row *const row = c->range[c->n_range - 1].pick.config.row;
-    if (!c->forced && multiplies(&c->p) && row->family == &rft__cuda_gemm_simt && is_16(c->p.x) && is_16(c->p.w.elem) &&
-        c->p.compute != RFT_COMPUTE_F32) {
-        snprintf(c->fallback, sizeof c->fallback, "no tensor-core kernel takes x %s, w %s in this layout; %s runs",
-                 rft__type_name(c->p.x), rft__type_name(c->p.w.elem), row->name);
-    }
-}
-
 static rft_status fill(rft__cuda_choice *c, const char *forced, rft_error *err) {
     RFT_TRY(check_types(&c->p, err));
     RFT_TRY(check_sizes(&c->p, err));
     RFT_TRY(fill_ranges(c, forced, err));
     fill_any(c, forced);
     RFT_TRY(fill_workspace(c, err));
-    note_fallback(c);
     return compile(c, err);
 }
 

@@ -488,6 +488,10 @@ test_machines() {
     says 'lm_head +gemv_bf16_bf16_f32'
     run 0 model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine "$root/bench/machines/h100.json" --json
     says '"device":"cuda".*"w":"q4_0→bf16".*"packed_bytes":null'
+    RFT_VERBOSE=hint run 0 explain --machine h100 -m 4096 -n 2048 -k 1 --x bf16
+    says '^taken +gemm_simt_'
+    says '^slower +gemm_sm90_'
+    if grep -q fallback "$work/err"; then fail 'a kernel that is chosen for its speed is no fallback'; fi
     run 3 explain --machine h100 -m 1 -n 64 -k 64 --w q4_0
     complains 'they are f32 and q4_0'
     run 2 explain --machine frob -n 16 -k 16
