@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_base.c - errors, memory, hash, environment, files, CPU quota and the log of src/base.
- * What reads the environment once (the log's sink) runs in a forked child of its own.
+ * test_base.c - errors, memory, hash, environment, files and CPU quota of src/base.
  */
 #define _GNU_SOURCE 1
 #include "base/alloc.h"
@@ -11,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/printable.h"
 
 #include <errno.h>
@@ -22,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -431,112 +428,6 @@ static void some_cpu_is_available(void **state) {
     assert_true(cpus >= 1 && cpus <= sysconf(_SC_NPROCESSORS_CONF));
 }
 
-/* ---- log ---- */
-
-/* What body, in a process with these variables, writes to RFT_LOG_FILE. The caller frees. */
-static char *log_of(const char *verbose, void (*body)(void)) {
-    char pattern[PATH_MAX], path[PATH_MAX];
-    snprintf(pattern, sizeof pattern, "%s/log-%%p-%%d", folder); /* %p is replaced, the rest is text */
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("RFT_VERBOSE", verbose, 1);
-        setenv("RFT_LOG_FILE", pattern, 1);
-        body();
-        _exit(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    snprintf(path, sizeof path, "%s/log-%ld-%%d", folder, (long)child);
-    return access(path, F_OK) == 0 ? read_file(path) : strdup("");
-}
-
-static void log_two(void) {
-    rft__log_event(NULL, RFT_LOG_HINT, "plan", "gemm_f32", 12.5, "k = %d", 3);
-    rft__log_event(NULL, RFT_LOG_EXEC, "run", "gemv", 1, "%s", "not asked for");
-}
-
-static void log_has_header_and_level(void **state) {
-    (void)state;
-    double when;
-    char rest[200];
-    char *text = log_of("dispatch", log_two);
-    assert_int_equal(sscanf(text, "rooftile,time_s,level,event,what,detail,us\nrooftile,%lf,%199[^\n]", &when, rest), 2);
-    assert_true(when >= 0 && when < 60);
-    assert_string_equal(rest, "hint,plan,gemm_f32,k = 3,12.500");
-    assert_null(strstr(text, "not asked for"));
-    free(text);
-}
-
-static void log_is_off(void **state) {
-    (void)state;
-    const char *const off[] = {"none", ""};
-    for (int i = 0; i < 2; i++) {
-        char *text = log_of(off[i], log_two);
-        assert_string_equal(text, "");
-        free(text);
-    }
-}
-
-static void log_says_what_it_does_not_know(void **state) {
-    (void)state;
-    char *text = log_of("verbose", log_two);
-    assert_non_null(strstr(text, ",warn,environment,RFT_VERBOSE,\"verbose: not one of none, error"));
-    assert_null(strstr(text, "gemm_f32"));
-    free(text);
-}
-
-static void log_odd_texts(void) {
-    rft__log_event(NULL, RFT_LOG_ERROR, "open", NULL, -1, "a \"b\", c\nd");
-    rft__log_event(NULL, RFT_LOG_ERROR, "\"", "\"", 1e300, "%05000d,", 1);
-    char quotes[4000];
-    memset(quotes, '"', sizeof quotes - 1);
-    quotes[sizeof quotes - 1] = '\0';
-    rft__log_event(NULL, RFT_LOG_ERROR, quotes, quotes, 1e300, "%s", quotes);
-}
-
-static void log_quotes_and_cuts(void **state) {
-    (void)state;
-    char *text = log_of("all", log_odd_texts);
-    assert_non_null(strstr(text, ",error,open,,\"a \"\"b\"\", c d\",\n"));
-    int lines = 0;
-    for (char *l = strtok(text, "\n"); l != NULL; l = strtok(NULL, "\n"), lines++) {
-        int quotes = 0, commas = 0;
-        for (char *p = l; *p != '\0'; p++) {
-            quotes += *p == '"';
-            commas += *p == ',' && quotes % 2 == 0;
-        }
-        assert_int_equal(quotes % 2, 0);
-        assert_int_equal(commas, 6);
-        assert_true(strlen(l) < 2048);
-    }
-    assert_int_equal(lines, 4);
-    free(text);
-}
-
-static int heard;
-
-static void listen(void *user, rft_log_level level, const char *line) {
-    heard++;
-    assert_ptr_equal(user, &heard);
-    assert_int_equal(level, RFT_LOG_WARN);
-    assert_non_null(strstr(line, ",warn,e,w,text,"));
-    assert_null(strchr(line, '\n'));
-}
-
-static void callback_hears_its_level(void **state) {
-    (void)state;
-    unsetenv("RFT_VERBOSE");
-    const rft__log log = {.callback = listen, .user = &heard, .level = RFT_LOG_WARN};
-    assert_true(rft__log_enabled(&log, RFT_LOG_WARN));
-    assert_false(rft__log_enabled(&log, RFT_LOG_HINT));
-    assert_false(rft__log_enabled(NULL, RFT_LOG_ERROR));
-    rft__log_event(&log, RFT_LOG_WARN, "e", "w", 0, "text");
-    rft__log_event(&log, RFT_LOG_HINT, "e", "w", 0, "text");
-    assert_int_equal(heard, 1);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_names),
@@ -560,11 +451,6 @@ int main(void) {
         cmocka_unit_test(quota_is_the_least_above),
         cmocka_unit_test(old_quota_is_read),
         cmocka_unit_test(some_cpu_is_available),
-        cmocka_unit_test(log_has_header_and_level),
-        cmocka_unit_test(log_is_off),
-        cmocka_unit_test(log_says_what_it_does_not_know),
-        cmocka_unit_test(log_quotes_and_cuts),
-        cmocka_unit_test(callback_hears_its_level),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

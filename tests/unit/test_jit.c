@@ -5,6 +5,7 @@
  */
 #include "cuda/jit_log.h"
 #include "jit_fixture.h"
+#include "leave_child.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -399,7 +400,7 @@ static void nvrtc_that_cannot_be_loaded_is_named(void **state) {
         rft_error err = {.message = ""};
         setenv("RFT_NVRTC", "/nowhere/libnvrtc.so", 1);
         const bool none = rft__nvrtc_get(&err) == NULL && err.status == RFT_E_JIT;
-        _exit(none && strstr(err.message, "RFT_NVRTC = /nowhere/libnvrtc.so cannot be loaded: ") != NULL ? 0 : 1);
+        leave_child(none && strstr(err.message, "RFT_NVRTC = /nowhere/libnvrtc.so cannot be loaded: ") != NULL ? 0 : 1);
     }
     int code = -1;
     assert_int_equal(waitpid(child, &code, 0), child);

@@ -7,6 +7,7 @@
 #include "cuda/jit_cache.h"
 #include "base/file.h"
 #include "jit_fixture.h"
+#include "leave_child.h"
 #include "test_folder.h"
 
 #include <dirent.h>
@@ -303,7 +304,7 @@ static int run_children(const char *cache_dir) {
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            _exit(rft__nvrtc_get(NULL) == NULL ? 2 : cold_start(cache_dir));
+            leave_child(rft__nvrtc_get(NULL) == NULL ? 2 : cold_start(cache_dir));
         }
     }
     for (int i = 0; i < PROCESSES; i++) {

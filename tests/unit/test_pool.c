@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "emulated.h"
+#include "leave_child.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -199,7 +200,7 @@ static void in_child(bool (*body)(void)) {
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
-        _exit(body() ? 0 : 1);
+        leave_child(body() ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
