@@ -66,10 +66,24 @@ install(FILES "${PROJECT_BINARY_DIR}/rooftileConfig.cmake" "${PROJECT_BINARY_DIR
     DESTINATION "${config_dir}")
 install(FILES ${pc_files} DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
+# Debian's policy (5.6.2) wants a name and an address that takes mail: of who builds the package, told as to dch and debuild, or of
+# who looks after the machine that it is installed on, which Debian's mail systems have as root.
+function(rft_set_maintainer)
+    set(maintainer "local administrator <root@localhost>")
+    if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
+        set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+    endif()
+    set(RFT_MAINTAINER "${maintainer}" CACHE STRING "Name <address> of who answers for a Debian package")
+    if(NOT RFT_MAINTAINER MATCHES "^[^<>@]+ <[^<>@ ]+@[^<>@ ]+>$")
+        message(FATAL_ERROR "RFT_MAINTAINER = ${RFT_MAINTAINER} is not of the form: Name <address@domain>")
+    endif()
+endfunction()
+
 if(PROJECT_IS_TOP_LEVEL)
+    rft_set_maintainer()
     set(CPACK_GENERATOR DEB)
     set(CPACK_PACKAGE_NAME rooftile)
-    set(CPACK_PACKAGE_CONTACT "the authors of rooftile <rooftile@localhost>")
+    set(CPACK_PACKAGE_CONTACT "${RFT_MAINTAINER}")
     set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
     set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
     set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -194,7 +194,7 @@ function(rft_add_cli_tests)
     foreach(script IN LISTS scripts)
         cmake_path(GET script STEM name)
         add_test(NAME cli.${name} COMMAND bash "${script}" $<TARGET_FILE:rooftile_tool>)
-        set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 300 SKIP_RETURN_CODE 77)
+        set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 900 SKIP_RETURN_CODE 77)
     endforeach()
 endfunction()
 

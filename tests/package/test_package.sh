@@ -155,6 +155,13 @@ test_debian_package() {
     for name in 'Package: rooftile' 'Version: 0\.1\.0' 'Depends: .*libjansson4' 'triggers'; do
         grep -qE "$name" "$work/log" || fail "the package's control data lacks: $name"
     done
+    name=$(sed -n 's/^RFT_MAINTAINER:STRING=//p' "$build/CMakeCache.txt")
+    grep -qF " Maintainer: $name" "$work/log" || fail "the package's maintainer is not RFT_MAINTAINER = $name"
+    for name in 'me@here' 'me <me>'; do
+        if quietly cmake -S "$root" -B "$work/maintainer" -DRFT_TESTS=OFF -DRFT_EXAMPLES=OFF "-DRFT_MAINTAINER=$name"; then
+            fail "RFT_MAINTAINER = $name is no name with an address"
+        fi
+    done
     dpkg-deb --contents "$deb" >"$work/log" || fail "dpkg-deb --contents"
     for name in "${installed[@]}"; do grep -qE "\./usr/.*${name//./\\.}( |$)" "$work/log" || fail "the package lacks $name"; done
     if grep -vE '\./(usr/.*)?$|\./usr/' "$work/log"; then fail "the package writes outside of /usr"; fi
