@@ -96,16 +96,19 @@ static void range_of(const int_list *m, int64_t *least, int64_t *most) {
 
 static int build_layers(jit_command *c, const rft_model *model) {
     const rft_phase phase = {RFT_PHASE_DECODE, 1, 1};
+    run_options base = c->run;
     rft_error err = {0};
     int64_t m_min, m_max;
     int code = CLI_OK;
+    if (!c->ctx)
+        base.device = c->machine.device; /* which decides what runs as it is stored */
     range_of(&c->run.m, &m_min, &m_max);
     for (int64_t i = 0; code == CLI_OK && i < rft_model_layer_count(model); i++) {
         rft_layer layer = rft_layer_init();
         if (rft_model_get_layer(model, i, &phase, &layer, &err) != RFT_OK)
             return cli_failed(&err, c->model);
         bool decoded;
-        run_options o = model_layer_options(&c->run, c->x_given, model, &layer, &decoded);
+        run_options o = model_layer_options(&base, c->x_given, model, &layer, &decoded);
         code = build(c, &o, layer.n, layer.k, m_min, m_max);
     }
     return code;

@@ -213,8 +213,11 @@ static void add_range(rft__cuda_choice *c, int64_t end, const rft__cuda_config *
 static rft_status no_kernel(const rft__cuda_choice *c, const char *forced, int64_t m, rft_error *err) {
     rft__cuda_candidate first;
     const int n = rft__cuda_judge(c->device, &c->p, forced, m, &first, 1);
-    RFT_FAIL(err, n == 0 ? RFT_E_ARG : RFT_E_UNSUPPORTED, "kernel %s %s", forced != NULL ? forced : "(any)",
-             n == 0 ? "is no row of the CUDA kernels" : first.reason);
+    if (n == 0) {
+        RFT_FAIL(err, RFT_E_ARG, "kernel %s is no row of the CUDA kernels", forced);
+    }
+    RFT_FAIL(err, RFT_E_UNSUPPORTED, "%s%s %s", forced != NULL ? "kernel " : "no kernel serves: ", first.config.row->name,
+             first.reason);
 }
 
 /* At m that of the range before, if it costs little more, else the cheapest. False: no row serves. */

@@ -493,7 +493,7 @@ test_machines() {
     says '^slower +gemm_sm90_'
     if grep -q fallback "$work/err"; then fail 'a kernel that is chosen for its speed is no fallback'; fi
     run 3 explain --machine h100 -m 1 -n 64 -k 64 --w q4_0
-    complains 'they are f32 and q4_0'
+    complains 'no kernel serves: gemv_f32_f32_f32_8x8 reads x of f32 and w of f32; they are f32 and q4_0'
     run 2 explain --machine frob -n 16 -k 16
     complains "no machine is named 'frob'; there are: a100, epyc-9654, h100, h200, l40s, rtx4090, xeon-8480"
     run 2 explain --machine ../machines/h100 -n 16 -k 16 --profile x.json
@@ -549,6 +549,8 @@ test_jit() {
     run 2 jit -n 16 -k 16 --profile "$root/bench/results/zen4-2t/machine-cpu.json"
     complains 'describes a "cpu" device'
     run 4 jit --prebuild "$work/none.gguf" --profile "$root/bench/machines/h200.json"
+    timeout 120 "$tool" jit --prebuild "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine h100 >"$work/out" 2>"$work/err"
+    if grep -q 'no kernel serves' "$work/err"; then fail 'W of a type that a GPU has no kernel for is decoded, as by model'; fi
     timeout 120 "$tool" jit -n 64 -k 64 -m 1 --x f16 --profile "$root/bench/machines/a100.json" >"$work/out" 2>"$work/err"
     if grep -qi 'nvrtc' "$work/err"; then
         echo "jit: no NVRTC here, so nothing was compiled"
