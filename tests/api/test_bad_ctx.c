@@ -214,6 +214,48 @@ static void test_device_info(void **state) {
     rft_ctx_free(ctx);
 }
 
+static rft_status count_call(void *user, uint32_t i, void *stream, rft_error *err) {
+    (void)stream, (void)err;
+    *(uint32_t *)user += i + 1;
+    return RFT_OK;
+}
+
+static void test_memory_and_time(void **state) {
+    (void)state;
+    const rft_ctx_options o = rft_test_options(NULL);
+    rft_ctx *ctx = NULL;
+    OK(rft_ctx_create("cpu", &o, &ctx, &test_err));
+    char byte = 1;
+    void *p = NULL;
+    REFUSED(RFT_E_ARG, "ctx is NULL", rft_memory_alloc(NULL, 1, &p, &test_err));
+    REFUSED(RFT_E_ARG, "p is NULL", rft_memory_alloc(ctx, 1, NULL, &test_err));
+    REFUSED(RFT_E_ARG, "ctx is NULL", rft_memory_write(NULL, &byte, &byte, 1, &test_err));
+    REFUSED(RFT_E_ARG, "dst is NULL and bytes = 1", rft_memory_write(ctx, NULL, &byte, 1, &test_err));
+    REFUSED(RFT_E_ARG, "src is NULL and bytes = 1", rft_memory_read(ctx, &byte, NULL, 1, &test_err));
+    REFUSED(RFT_E_ARG, "dst is NULL and bytes = 1", rft_memory_fill(ctx, NULL, 0, 1, &test_err));
+    OK(rft_memory_read(ctx, NULL, NULL, 0, &test_err));
+    REFUSED(RFT_E_ARG, "ctx is NULL", rft_ctx_sync(NULL, NULL, &test_err));
+    uint32_t calls = 0;
+    rft_timing timing = {.struct_size = sizeof timing};
+    REFUSED(RFT_E_ARG, "ctx is NULL", rft_measure_calls(NULL, count_call, &calls, 1, &timing, &test_err));
+    REFUSED(RFT_E_ARG, "call is NULL", rft_measure_calls(ctx, NULL, &calls, 1, &timing, &test_err));
+    REFUSED(RFT_E_ARG, "timing", rft_measure_calls(ctx, count_call, &calls, 1, NULL, &test_err));
+    OK(rft_measure_calls(ctx, count_call, &calls, 0, &timing, &test_err));
+    assert_int_equal(calls, 0);
+    rft_ctx_free(ctx);
+}
+
+static void test_bytes_of_a_type(void **state) {
+    (void)state;
+    assert_int_equal(rft_type_bytes(RFT_F32, 3), 12);
+    assert_int_equal(rft_type_bytes(RFT_GGUF_Q4_0, 33), 36);
+    assert_int_equal(rft_type_bytes(RFT_F32, -1), 0);
+    assert_int_equal(rft_type_bytes(RFT_F32, INT64_MAX), 0);
+    assert_int_equal(rft_type_bytes(RFT_F32, INT64_MAX / 4), (size_t)(INT64_MAX / 4) * 4);
+    assert_int_equal(rft_type_bytes(RFT_F32, INT64_MAX / 4 + 1), 0);
+    assert_int_equal(rft_type_bytes((rft_type)999, 1), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),
@@ -224,6 +266,8 @@ int main(void) {
         cmocka_unit_test(test_cache_folder_is_no_condition),
         cmocka_unit_test(test_profile_of_the_cache_folder),
         cmocka_unit_test(test_device_info),
+        cmocka_unit_test(test_memory_and_time),
+        cmocka_unit_test(test_bytes_of_a_type),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

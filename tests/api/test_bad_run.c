@@ -162,6 +162,33 @@ static void test_other_weights(void **state) {
     rft_test_unpack(&other);
 }
 
+static void test_weights_of_other_scales(void **state) {
+    (void)state;
+    static const float scales[TEST_N * TEST_K];
+    rft_linear_desc d = rft_test_desc();
+    d.w.elem = RFT_I8;
+    d.w.scale = RFT_F32;
+    d.w.group_n = 1;
+    rft_plan *by_row = NULL;
+    OK(rft_plan_create(ctx, &d, &by_row, &test_err));
+    d.w.group_k = 8;
+    size_t bytes = 0;
+    OK(rft_weight_bytes(ctx, &d.w, &bytes, &test_err));
+    void *storage = rft_test_storage(bytes);
+    rft_weight_src src = rft_weight_src_init();
+    src.q = w;
+    src.scale = scales;
+    rft_linear_args a = good();
+    rft_weight *by_group = NULL;
+    OK(rft_weight_pack(ctx, &d.w, &src, storage, NULL, &by_group, &test_err));
+    a.weight = by_group;
+    REFUSED(RFT_E_LAYOUT, "has scales of f32 for groups of 1 x 8, the plan's w f32 for 1 x 40",
+            rft_linear_run(by_row, &a, &test_err));
+    rft_weight_free(by_group);
+    free(storage);
+    rft_plan_free(by_row);
+}
+
 static void test_view_of_another_order(void **state) {
     (void)state;
     rft_linear_desc d = rft_test_desc();
@@ -306,6 +333,7 @@ int main(void) {
         cmocka_unit_test(test_unsupported_fields),
         cmocka_unit_test(test_odd_addresses_are_fine),
         cmocka_unit_test(test_other_weights),
+        cmocka_unit_test(test_weights_of_other_scales),
         cmocka_unit_test(test_view_of_another_order),
         cmocka_unit_test(test_dynamic),
         cmocka_unit_test(test_operands),

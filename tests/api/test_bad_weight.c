@@ -89,6 +89,9 @@ static void test_sources(void **state) {
     BAD_WEIGHT(RFT_E_ARG, "zero", s.zero = matrix);
     BAD_WEIGHT(RFT_E_ARG, "global_scale", s.global_scale = matrix);
     BAD_WEIGHT(RFT_E_ARG, "g_idx", s.g_idx = order);
+    BAD_WEIGHT(RFT_E_ARG, "src.scale is NULL, and by desc it is of f32", d.elem = RFT_I8; d.scale = RFT_F32);
+    BAD_WEIGHT(RFT_E_ARG, "is not aligned to the 4 bytes of f32",
+               d.elem = RFT_I8; d.scale = RFT_F32; s.scale = (const char *)matrix + 2);
 }
 
 static void test_storage(void **state) {

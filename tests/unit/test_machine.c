@@ -195,6 +195,9 @@ static void test_files(void **state) {
     assert_non_null(strstr(err.message, "1048577"));
     write_whole("", 0);
     assert_int_equal(rft_machine_load(path, &m, &err), RFT_E_IO);
+    write_whole("[1]", 3);
+    assert_int_equal(rft_machine_load(path, &m, &err), RFT_E_IO);
+    assert_non_null(strstr(err.message, "a profile is a JSON object"));
 }
 
 static void test_arguments(void **state) {
@@ -221,6 +224,18 @@ static void test_arguments(void **state) {
     m = example();
     strcpy(m.name, "not \xff UTF-8");
     assert_int_equal(rft_machine_save(&m, path, &err), RFT_E_ARG);
+    m = example();
+    m.levels[0].bytes = (uint64_t)INT64_MAX + 1;
+    assert_int_equal(rft_machine_save(&m, path, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "levels[0].bytes = 9223372036854775808: at most 2^63 - 1"));
+    m = example();
+    m.peaks[1].type = (rft_type)999;
+    assert_int_equal(rft_machine_save(&m, path, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "peaks[1].type = 999 is not an rft_type"));
+    m = example();
+    m.launch_us = -1;
+    assert_int_equal(rft_machine_save(&m, path, &err), RFT_E_ARG);
+    assert_non_null(strstr(err.message, "launch_us = -1: a number from 0"));
 }
 
 /* A failed save leaves the profile that was there. */

@@ -303,6 +303,10 @@ static void test_text(void **state) {
     d.w.flags = RFT_WEIGHT_VIEW;
     d.batch = 2;
     says(&d, "m=16 n=48 k=100 x=bf16 w=bf16 y=f32 layout=tn epi=bias:gelu batch=2 w.batch=1 view");
+    d = layer();
+    d.x = RFT_I8;
+    d.flags = RFT_X_SCALED | RFT_X_STATIC | RFT_ALPHA;
+    says(&d, "m=1..16 n=48 k=100 x=i8 w=bf16 y=f32 layout=nt epi=none x_scale=static alpha=0");
 }
 
 static void test_text_in_a_short_buffer(void **state) {

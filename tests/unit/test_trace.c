@@ -397,6 +397,30 @@ static void test_own_rows(void **state) {
     }
 }
 
+static const trace_call *only_call(trace *t, const char *text) {
+    char why[CLI_WHY];
+    assert_true(read_text(t, text, why));
+    assert_int_equal(t->n, 1);
+    return &t->rows[0].call;
+}
+
+/* All that a problem's text says of scales, and a name with a quote. */
+static void test_own_scales(void **state) {
+    (void)state;
+    trace t;
+    const trace_call *c = only_call(&t, RUN("m=4 n=8 k=64 x=f32 w=e2m1 y=f32 layout=nt epi=none scale=e4m3/1x16 global=over "
+                                            "g_idx", "\"m=4 a\"\"b; 2 threads; 1 in the list\"", "5"));
+    assert_string_equal(c->w, "e2m1:g16:e4m3:over:act");
+    assert_string_equal(c->name, "a\"b");
+    trace_free(&t);
+    c = only_call(&t, RUN("m=4 n=8 k=64 x=i8 w=i4 y=f32 layout=nt epi=none scale=f16/3x64 global=times x_scale=f32/64",
+                          "m=4 k; 2 threads; 1 in the list", "5"));
+    assert_string_equal(c->w, "i4:g3x64:f16:times");
+    assert_string_equal(c->x, "i8");
+    trace_free(&t);
+    refuses(RUN("m=4 n=8 k=64 x=f32 w=i4 y=f32 scale=f16", "m=4 k; 2 threads; 1 in the list", "5"), "nothing that was timed");
+}
+
 static void test_own_damage(void **state) {
     (void)state;
     char why[CLI_WHY];
@@ -551,8 +575,8 @@ int main(void) {
         cmocka_unit_test(test_torch_bad_shapes), cmocka_unit_test(test_nesting), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_torch_damage), cmocka_unit_test(test_deep_nesting), cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_onednn), cmocka_unit_test(test_onednn_lines), cmocka_unit_test(test_onednn_damage),
-        cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_damage),
-        cmocka_unit_test(test_own_without_product), cmocka_unit_test(test_many_kinds),
+        cmocka_unit_test(test_own_log), cmocka_unit_test(test_own_rows), cmocka_unit_test(test_own_scales),
+        cmocka_unit_test(test_own_damage), cmocka_unit_test(test_own_without_product), cmocka_unit_test(test_many_kinds),
         cmocka_unit_test(test_control_characters), cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_exhausted),
         cmocka_unit_test(test_groups),
     };
