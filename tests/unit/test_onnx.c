@@ -4,6 +4,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -187,6 +188,115 @@ static void codes_have_scales(void **state) {
     assert_string_equal(l.scheme, "onnx int8");
     assert_values(model, "w", 3, 2, turned);
     rft_model_free(model);
+}
+
+/* A Transpose of 2 numbers; perm NULL: it says nothing. Numbers one a field, or packed. */
+static void turn(const char *from, const char *to, const unsigned char *perm, bool packed) {
+    onnx_begin_node(&b, "Transpose", from, to);
+    if (perm) {
+        pb_begin(&b, 5);
+        pb_text(&b, 1, "perm");
+        if (packed) {
+            pb_data(&b, 8, perm, 2);
+        }
+        for (int i = 0; i < 2 && !packed; i++) {
+            pb_number(&b, 8, perm[i]);
+        }
+        pb_end(&b);
+    }
+    pb_end(&b);
+}
+
+/* What hands a constant on is followed, and a Transpose of it exchanges its sides. */
+static void constants_are_followed(void **state) {
+    (void)state;
+    static const unsigned char exchange[] = {1, 0}, keep[] = {0, 1};
+    const unsigned char *const perms[] = {NULL, exchange, exchange};
+    for (int i = 0; i < 3; i++) {
+        onnx_begin(&b);
+        onnx_node(&b, "Cast", "w", "c");
+        turn("c", "t", perms[i], i == 2);
+        onnx_node(&b, "MatMul", "x t", "y");
+        onnx_initializer(&b, "w", ONNX_FLOAT, 2, 3, six, sizeof six);
+        rft_model *model = open_good();
+        assert_row(model, 0, 2, 3, K_FIRST, K_FIRST, "none");
+        rft_model_free(model);
+    }
+    onnx_begin(&b);
+    turn("w", "t", keep, false); /* exchanges nothing: not what is read here */
+    onnx_node(&b, "MatMul", "x t", "y");
+    onnx_initializer(&b, "w", ONNX_FLOAT, 2, 3, six, sizeof six);
+    assert_refused(RFT_E_UNSUPPORTED, "no node of the graph multiplies by a constant matrix");
+}
+
+/* A matrix within a node. */
+static void constants_are_found(void **state) {
+    (void)state;
+    onnx_begin(&b);
+    onnx_begin_node(&b, "Constant", "", "w");
+    pb_begin(&b, 5);
+    pb_text(&b, 1, "value");
+    onnx_begin_tensor(&b, 5, "", ONNX_FLOAT, 2, 3);
+    pb_data(&b, 9, six, sizeof six);
+    pb_end(&b);
+    pb_end(&b);
+    pb_end(&b);
+    onnx_node(&b, "MatMul", "x w", "y");
+    rft_model *model = open_good();
+    assert_row(model, 0, 3, 2, K_FIRST, N_FIRST, "none");
+    assert_values(model, "w", 2, 3, six);
+    rft_model_free(model);
+}
+
+/* Dimensions and whole numbers that are packed; of more dimensions than a tensor has the outermost become one. */
+static void packed_numbers_are_found(void **state) {
+    (void)state;
+    onnx_begin(&b);
+    onnx_node(&b, "MatMul", "x a", "y");
+    pb_begin(&b, 5);
+    pb_data(&b, 1, "\2\3", 2);
+    pb_number(&b, 2, ONNX_FLOAT16);
+    pb_text(&b, 8, "a");
+    pb_data(&b, 5, "\x80\x78\x80\x80\1\x80\x84\1\x80\x88\1\x80\x8a\1\x80\x8c\1", 17); /* 1.0 to 6.0 as varints */
+    pb_end(&b);
+    pb_begin(&b, 5);
+    pb_data(&b, 1, "\1\2\1\1\3", 5);
+    pb_number(&b, 2, ONNX_FLOAT);
+    pb_text(&b, 8, "deep");
+    pb_data(&b, 9, six, sizeof six);
+    pb_end(&b);
+    rft_model *model = open_good();
+    rft_tensor deep = rft_tensor_init();
+    assert_values(model, "a", 2, 3, six);
+    assert_int_equal(rft_model_get_tensor(model, rft_model_find_tensor(model, "deep"), &deep, NULL), RFT_OK);
+    assert_true(deep.n_dims == 4 && deep.dims[0] == 3 && deep.dims[3] == 2);
+    rft_model_free(model);
+}
+
+/* Codes with a scale of two k each, as stored [k][n], and as stored [n][k] and turned; with a scale of each k. */
+static void scales_lie_along_k(void **state) {
+    (void)state;
+    static const signed char codes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const float scales[4] = {1, 0.5f, 2, 0.25f};
+    static const float plain[8] = {1, 3, 10, 14, 1, 2, 1.5f, 2}, turned[8] = {1, 2, 1.5f, 2, 10, 12, 1.75f, 2};
+    static const float each[8] = {1, 1.5f, 10, 1.75f, 2, 2, 12, 2};
+    for (int i = 0; i < 3; i++) {
+        onnx_begin(&b);
+        onnx_begin_node(&b, "DequantizeLinear", "w s", "d");
+        onnx_number(&b, "axis", i == 1 ? -1 : 0);
+        if (i < 2) {
+            onnx_number(&b, "block_size", 2);
+        }
+        pb_end(&b);
+        turn("d", "t", NULL, false);
+        onnx_node(&b, "MatMul", i == 1 ? "x t" : "x d", "y");
+        onnx_initializer(&b, "w", ONNX_INT8, i == 1 ? 2 : 4, i == 1 ? 4 : 2, codes, 8);
+        onnx_initializer(&b, "s", ONNX_FLOAT, i < 2 ? 2 : 0, i < 2 ? 2 : 4, scales, sizeof scales);
+        rft_model *model = open_good();
+        assert_row(model, 0, 2, 4, K_FIRST, K_FIRST, "none");
+        assert_values(model, "w", 2, 4, i == 0 ? plain : i == 1 ? turned : each);
+        rft_model_free(model);
+    }
 }
 
 /* One row of 12 in blocks of 8: 4-bit codes, low nibble first, the second block padded. */
@@ -375,6 +485,13 @@ static void bad_graphs_are_refused(void **state) {
     assert_refused(RFT_E_ARG, "MatMulNBits of 'w': N = 1, K = 12, 4 bits in blocks of 4 are no weight");
     begin_blocks(1, 12, 8, 7);
     assert_refused(RFT_E_ARG, "2 blocks of 8 demand 8 u8 codes");
+    onnx_begin(&b);
+    onnx_begin_node(&b, "MatMulNBits", "x w s z g", "y");
+    pb_text(&b, 7, "com.microsoft");
+    pb_end(&b);
+    onnx_initializer(&b, "w", ONNX_UINT8, 0, 3, six, 3);
+    onnx_initializer(&b, "s", ONNX_FLOAT, 0, 1, six, 4);
+    assert_refused(RFT_E_UNSUPPORTED, "MatMulNBits of 'w' has an order of groups (g_idx)");
     begin_blocks(INT64_MAX, 12, 8, 8);
     assert_refused(RFT_E_ARG, "are no weight");
 }
@@ -410,7 +527,9 @@ int main(void) {
         cmocka_unit_test(blocks_are_read),         cmocka_unit_test(branches_count_once),
         cmocka_unit_test(data_may_lie_beside),     cmocka_unit_test(files_elsewhere_stay_closed),
         cmocka_unit_test(bad_tensors_are_refused), cmocka_unit_test(bad_graphs_are_refused),
-        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(depth_is_bounded),        cmocka_unit_test(constants_are_followed),
+        cmocka_unit_test(constants_are_found),     cmocka_unit_test(packed_numbers_are_found),
+        cmocka_unit_test(scales_lie_along_k),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
