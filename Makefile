@@ -32,7 +32,7 @@ check:
 	@tools/check.sh
 
 coverage:
-	@tools/setup.sh nvrtc coverage
+	@tools/setup.sh nvrtc python coverage
 	@tools/coverage.sh
 
 demo: setup

@@ -549,9 +549,9 @@ test_jit() {
     run 2 jit -n 16 -k 16 --profile "$root/bench/results/zen4-2t/machine-cpu.json"
     complains 'describes a "cpu" device'
     run 4 jit --prebuild "$work/none.gguf" --profile "$root/bench/machines/h200.json"
-    timeout 120 "$tool" jit --prebuild "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine h100 >"$work/out" 2>"$work/err"
+    timeout "$limit" "$tool" jit --prebuild "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --machine h100 >"$work/out" 2>"$work/err"
     if grep -q 'no kernel serves' "$work/err"; then fail 'W of a type that a GPU has no kernel for is decoded, as by model'; fi
-    timeout 120 "$tool" jit -n 64 -k 64 -m 1 --x f16 --profile "$root/bench/machines/a100.json" >"$work/out" 2>"$work/err"
+    timeout "$limit" "$tool" jit -n 64 -k 64 -m 1 --x f16 --profile "$root/bench/machines/a100.json" >"$work/out" 2>"$work/err"
     if grep -qi 'nvrtc' "$work/err"; then
         echo "jit: no NVRTC here, so nothing was compiled"
         return

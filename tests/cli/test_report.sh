@@ -63,7 +63,7 @@ PYTHON
 # Names of tensors, where the architecture is not known: markup, quotes, bytes that are no UTF-8.
 test_hostile_tensors() {
     LC_ALL=C sed 's/llama/mamba/g; s/attn_q/<b>\&"'"'"'/g; s/attn_k/\xff\xfe<i>x/g' "$root/tests/fuzz/corpus/gguf/q4_0.gguf" >"$work/bad.gguf"
-    timeout 120 "$tool" model "$work/bad.gguf" --machine epyc-9654 --html "$page" >"$work/out" 2>"$work/err"
+    timeout "$limit" "$tool" model "$work/bad.gguf" --machine epyc-9654 --html "$page" >"$work/out" 2>"$work/err"
     case $? in
     0) has '&lt;b&gt;&amp;&quot;&#39;' && is_whole "$(grep -c '<tr id=' "$page")" 1 ;;
     3) echo "the reader refuses names that are no UTF-8" ;;
@@ -82,7 +82,7 @@ test_measured() {
     lacks '<figure>'
     is_whole "$(grep -c '<tr id=' "$page")" 1
     "$tool" roofline --seconds 0.3 >/dev/null || fail "roofline"
-    timeout 120 "$tool" model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --phase decode:1 --phase prefill:1x4 --run --time 0.01 \
+    timeout "$limit" "$tool" model "$root/tests/fuzz/corpus/gguf/q4_0.gguf" --phase decode:1 --phase prefill:1x4 --run --time 0.01 \
         --rounds 2 --html "$page" >"$work/out" 2>"$work/err" # 1: above a roof of so short a measurement
     if [ $? -gt 1 ]; then fail "model --run --html"; fi
     has 'tokens/s measured'

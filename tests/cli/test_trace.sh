@@ -75,7 +75,7 @@ test_logs() {
     run 0 trace "$data/trace_own.log" --machine "$cpu" --json
     is_json
     says '"w":"i4:g32:zero"'
-    RFT_VERBOSE=exec RFT_LOG_FILE=$work/log timeout 120 "$tool" bench -n 48 -k 64 -m 1,5 --epi bias:gelu --threads 1 "${quick[@]}" \
+    RFT_VERBOSE=exec RFT_LOG_FILE=$work/log timeout "$limit" "$tool" bench -n 48 -k 64 -m 1,5 --epi bias:gelu --threads 1 "${quick[@]}" \
         >/dev/null 2>&1
     run 0 trace "$work/log" --machine "$cpu"
     says '^decode\? +5 +48 +64 +1 +f32·f32→f32 +nt +bias:gelu '
@@ -241,7 +241,7 @@ test_regret() {
     run 4 regret "$work/none.json"
     run 2 regret "$root/bench/models/gpt2.json" --machine h100
     complains '--machine h100: every figure here is measured, and nothing runs'
-    if timeout 120 "$tool" regret "$root/bench/models/gpt2.json" --x f32 --vs onednn --threads 1 "${quick[@]}" \
+    if timeout "$limit" "$tool" regret "$root/bench/models/gpt2.json" --x f32 --vs onednn --threads 1 "${quick[@]}" \
         >"$work/out" 2>"$work/err"; then
         says '^attn_qkv +12 +1 +2304 +768 '
         says '^a pass through 5 of 5 layers: default '

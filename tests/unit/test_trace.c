@@ -142,6 +142,9 @@ static void test_torch_shapes(void **state) {
     c = op("aten::_addmm_activation", "[[8],[4,64],[64,8],[],[],[]]", "[\"c10::Half\",\"c10::Half\",\"c10::Half\"]", "[]",
            "[\"\",\"\",\"\",\"1\",\"1\",\"True\"]");
     is_product(&c, 1, 4, 8, 64, "", "bias@f16:gelu_tanh");
+    c = op("mkldnn::_linear_pointwise", "[[4,64],[8,64],[8]]", "[\"float\",\"float\",\"float\"]", "[]",
+           "[\"\",\"\",\"\",\"swish\"]");
+    is_product(&c, 1, 4, 8, 64, "", "bias:silu");
     c = op("aten::matmul", "[[2,3,5,7],[2,3,7,9]]", "[]", "[]", "[]");
     is_product(&c, 6, 5, 9, 7, "", "none");
     c = op("aten::matmul", "[[2,3,5,7],[7,9]]", "[]", "[]", "[]");
@@ -246,6 +249,8 @@ static void test_torch_damage(void **state) {
     refuses("[" OP("\"ts\":1,\"dur\":-1") "]", "nothing that was timed");
     refuses("[" OP("\"ts\":1,\"dur\":1e999") "]", "nothing that was timed");
     refuses("[" OP("\"ts\":\"1\",\"dur\":1") "]", "nothing that was timed");
+    assert_true(read_text(&t, " \r\n\t[" OP("\"ts\":1,\"dur\":1") "]", why)); /* blanks in front are JSON's */
+    trace_free(&t);
     /* what is damaged is left out, the rest counts */
     assert_true(read_text(
         &t,
@@ -333,6 +338,8 @@ static void test_onednn_lines(void **state) {
                           "attr-post-ops:binary_mul:f32:3:ab+eltwise_clip:0:6",
                           "4x64:64x16", "1"));
     has(&r, "i8 i4:g32:bf16:zero f16", "nt", "bias@bf16:mul:eltwise_clip:0:6", "", 1, 1000);
+    r = onednn_row(MATMUL(PLAIN, "attr-post-ops:binary_add:f32:1:ab", "4x8:8x16", "1")); /* one number a row: no op of ours */
+    is_product(&r.call, 1, 4, 16, 8, "nn", "binary_add:f32:1:ab");
     r = onednn_row(MATMUL("src:f32::blocked:abc::f0 wei:f32::blocked:acb::f0 dst:f32::blocked:abc::f0", "", "6x5x7:6x7x9", "1"));
     is_product(&r.call, 6, 5, 9, 7, "nt", "none");
     r = onednn_row(MATMUL("src:f32::blocked:abc::f0 wei:f32::blocked:abc::f0 dst:f32::blocked:abc::f0", "", "6x5x7:1x7x9", "1"));
@@ -352,13 +359,17 @@ static void test_onednn_damage(void **state) {
     refuses("onednn_verbose,v1,graph,exec,cpu,100002,sdp,x,x,x,x,x,x,1\n", "nothing that was timed");
     static const char *const sizes[] = {"4x8:9x16", "4x8",       "",
                                         "4x:8x16",  "x",         "99999999999999999999x8:8x16",
-                                        "4x8x:",    "-4x8:8x16", "1x1x1x1x1x1x1x1x1x1x1x1x1x1:1x1"};
+                                        "4x8x:",    "-4x8:8x16", "1x1x1x1x1x1x1x1x1x1x1x1x1x1:1x1",
+                                        "4294967296x4294967296x4x8:1x1x8x16"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char line[512];
         snprintf(line, sizeof line, "onednn_verbose,v1,primitive,exec,cpu,matmul,x,undef," PLAIN ",,,%s,1\n", sizes[i]);
         const trace_row r = onednn_row(line);
         assert_int_equal(r.call.batch, 0);
     }
+    const trace_row r = onednn_row("onednn_verbose,exec,cpu,inner_product,x,forward_inference,src_f32::blocked:ab:f0 "
+                                   "wei_f32::blocked:ab:f0 dst_f32::blocked:ab:f0,,,mb1ic4294967296ih4294967296oc2,1\n");
+    assert_int_equal(r.call.batch, 0);
 }
 
 static void test_own_log(void **state) {
