@@ -422,6 +422,29 @@ static void data_may_lie_beside(void **state) {
     assert_external(RFT_E_IO, "none.bin");
 }
 
+static void several_files_may_lie_beside(void **state) {
+    (void)state;
+    static const char *const files[] = {"m.bin", "a.bin", "z.bin", "m.bin", "b.bin"};
+    onnx_begin(&b);
+    onnx_node(&b, "MatMul", "x w0", "y");
+    for (int i = 0; i < 5; i++) {
+        const char name[] = {'w', (char)('0' + i), '\0'};
+        write_file(files[i], six, sizeof six);
+        onnx_begin_tensor(&b, 5, name, ONNX_FLOAT, 2, 3);
+        add_entry("location", files[i]);
+        pb_number(&b, 14, 1);
+        pb_end(&b);
+    }
+    onnx_end(&b);
+    write_file("model.onnx", b.bytes, b.size);
+    rft_model *model = NULL;
+    assert_int_equal(rft_model_open(in_folder("model.onnx"), &model, &err), RFT_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_values(model, (const char[]){'w', (char)('0' + i), '\0'}, 2, 3, six);
+    }
+    rft_model_free(model);
+}
+
 static void files_elsewhere_stay_closed(void **state) {
     (void)state;
     static const char *const outside[] = {"/etc/passwd", "..", "../weights.bin", "a/../../weights.bin", "a/..", "", "a\nb"};
@@ -529,7 +552,7 @@ int main(void) {
         cmocka_unit_test(bad_tensors_are_refused), cmocka_unit_test(bad_graphs_are_refused),
         cmocka_unit_test(depth_is_bounded),        cmocka_unit_test(constants_are_followed),
         cmocka_unit_test(constants_are_found),     cmocka_unit_test(packed_numbers_are_found),
-        cmocka_unit_test(scales_lie_along_k),
+        cmocka_unit_test(scales_lie_along_k),      cmocka_unit_test(several_files_may_lie_beside),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

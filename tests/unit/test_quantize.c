@@ -498,6 +498,49 @@ static void strange_tensors_are_refused(void **state) {
     write_checkpoint();
 }
 
+static void strange_rotations_are_refused(void **state) {
+    (void)state;
+    const rft_quantize_options o = options_for("q8_0");
+    static const struct {
+        const char *scaling, *says;
+    } rows[] = {{"\"factor\":\"8\"", "the value of 'factor' is not a number"},
+                {"\"factor\":-1", "factor -1, low_freq_factor 1, high_freq_factor 4 make no sense"},
+                {"\"low_freq_factor\":4", "make no sense"}};
+    begin_checkpoint();
+    write_checkpoint();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char more[128];
+        snprintf(more, sizeof more, ",\"rope_scaling\":{\"rope_type\":\"llama3\",%s}", rows[i].scaling);
+        write_config(more);
+        assert_int_equal(quantize(".", "out.gguf", &o), RFT_E_ARG);
+        if (strstr(err.message, rows[i].says) == NULL) {
+            fail_msg("%s: %s", rows[i].scaling, err.message);
+        }
+    }
+    write_config("");
+}
+
+/* What a pattern keeps, and a head that is the embedding, are no packed modules. */
+static void packed_models_keep_what_is_asked(void **state) {
+    (void)state;
+    static const char *const keep[] = {"*q_proj*"};
+    rft_quantize_options o = options_for("i8");
+    o.keep = keep;
+    o.n_keep = 1;
+    write_config(",\"tie_word_embeddings\":true");
+    assert_done(quantize(".", "packed", &o));
+    rft_model *after = open_model("packed");
+    static float values[128 * 64];
+    rft_tensor t;
+    values_of(after, "model.layers.1.self_attn.q_proj.weight", values, &t);
+    assert_string_equal(t.scheme, "");
+    values_of(after, "model.layers.1.self_attn.o_proj.weight", values, &t);
+    assert_string_equal(t.scheme, "int 8-bit a row");
+    rft_model_free(after);
+    remove_packed();
+    write_config("");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoint_becomes_gguf),       cmocka_unit_test(qwen_keeps_its_rows_and_biases),
@@ -506,7 +549,8 @@ int main(void) {
         cmocka_unit_test(failures_leave_no_folder),      cmocka_unit_test(bad_weights_are_named),
         cmocka_unit_test(stopping_leaves_nothing),       cmocka_unit_test(failing_allocations),
         cmocka_unit_test(places_that_cannot_be_written), cmocka_unit_test(strange_tensors_are_refused),
-        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(bad_options_are_refused),       cmocka_unit_test(strange_rotations_are_refused),
+        cmocka_unit_test(packed_models_keep_what_is_asked),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
