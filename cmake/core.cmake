@@ -67,9 +67,9 @@ if(sanitizers MATCHES "address")
     endif()
 endif()
 
-# Counters of lines in unrolled tiles take the compiler minutes too; which kernel rows run is what rooftile_check tells.
+# Counters in tiles that are unrolled in full take the compiler minutes too.
 if(RFT_COVERAGE)
-    set(isa_unchecked -O1 -fno-profile-arcs -fno-test-coverage)
+    set(isa_unchecked -O1)
 endif()
 
 function(rft_add_isa folder)

@@ -126,6 +126,10 @@ test_bench() {
     run 0 bench -m 5 -n 48 -k 64 --epi swiglu --unfused --warm "${quick[@]}" --json
     says '"name":"unfused"'
     says '"cold":false'
+    for list in scale=0.5:bias@bf16:relu:silu:mul:add=0.5@bf16:clamp=-1/1 row_scale:col_scale:gelu gelu_tanh geglu geglu_tanh; do
+        run 0 bench -m 5 -n 48 -k 64 --x bf16 --y bf16 --epi "$list" --unfused "${quick[@]}" --json
+        says '"name":"unfused"' # which is left out where its numbers differ
+    done
     run 0 bench -m 3 -n 48 -k 64 --layout tn --dynamic --batch 2 "${quick[@]}" --json
     says '"layout":"tn"'
     run 0 bench -m 3 -n 48 -k 64 --view --threads 1 "${quick[@]}" --json
