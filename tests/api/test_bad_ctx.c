@@ -159,6 +159,23 @@ static void test_cache_folder_is_no_condition(void **state) {
     assert_int_equal(chmod(folder, 0700), 0);
 }
 
+static void test_a_number_of_threads_that_is_none(void **state) {
+    (void)state;
+    warnings w = {0};
+    rft_ctx_options o = rft_test_options(NULL);
+    o.threads = 0;
+    o.log = count_warning;
+    o.user = &w;
+    o.log_level = RFT_LOG_WARN;
+    rft_ctx *ctx = NULL;
+    setenv("RFT_NUM_THREADS", "many", 1);
+    OK(rft_ctx_create("cpu", &o, &ctx, &test_err));
+    unsetenv("RFT_NUM_THREADS");
+    rft_ctx_free(ctx);
+    assert_int_equal(w.count, 1);
+    assert_non_null(strstr(w.last, ",RFT_NUM_THREADS,ignored: many is not a whole number in 1..1024,"));
+}
+
 static void test_profile_of_the_cache_folder(void **state) {
     (void)state;
     rft_machine m = {.struct_size = sizeof m, .n_counts = 1, .n_levels = 1, .n_peaks = 1, .counts = {2}};
@@ -264,6 +281,7 @@ int main(void) {
         cmocka_unit_test(test_option_sizes),
         cmocka_unit_test(test_named_profile_must_be_good),
         cmocka_unit_test(test_cache_folder_is_no_condition),
+        cmocka_unit_test(test_a_number_of_threads_that_is_none),
         cmocka_unit_test(test_profile_of_the_cache_folder),
         cmocka_unit_test(test_device_info),
         cmocka_unit_test(test_memory_and_time),

@@ -130,6 +130,7 @@ test_bench() {
         run 0 bench -m 5 -n 48 -k 64 --x bf16 --y bf16 --epi "$list" --unfused "${quick[@]}" --json
         says '"name":"unfused"' # which is left out where its numbers differ
     done
+    run 0 bench -m 5 -n 48 -k 64 --epi mask:dropout=0.5 "${quick[@]}" --json
     run 0 bench -m 3 -n 48 -k 64 --layout tn --dynamic --batch 2 "${quick[@]}" --json
     says '"layout":"tn"'
     run 0 bench -m 3 -n 48 -k 64 --view --threads 1 "${quick[@]}" --json
@@ -151,6 +152,10 @@ test_codes() {
         says "\"w\":\"$w\""
         has_keys packed_bytes pct_read pct_peak
         run 0 check -m 5 -n 49 -k 97 --w "$w"
+    done
+    for w in i4:g32:act e2m1:g16:e4m3:over; do
+        run 0 bench -m 5 -n 49 -k 96 --w "$w" "${quick[@]}" --json
+        says "\"w\":\"$w\""
     done
     run 0 bench -m 5 -n 49 -k 96 --w i4:g32 --compute i8 "${quick[@]}" --json
     says '"kernel":"g[a-z]+_i8_q4_'

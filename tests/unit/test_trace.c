@@ -501,20 +501,24 @@ static void test_whole_characters(void **state) {
 
 /* ---- memory ---- */
 
-static bool exhausted;
+static bool refuse_next; /* of the requests for memory */
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__real_reallocarray(void *old, size_t count, size_t size);
 void *__wrap_reallocarray(void *old, size_t count, size_t size);
 
-void *__wrap_calloc(size_t count, size_t size) { return exhausted ? NULL : __real_calloc(count, size); }
+static bool refuses_this(void) {
+    const bool refused = refuse_next;
+    refuse_next = false;
+    return refused;
+}
 
+void *__wrap_calloc(size_t count, size_t size) { return refuses_this() ? NULL : __real_calloc(count, size); }
 void *__wrap_reallocarray(void *old, size_t count, size_t size) {
-    return exhausted ? NULL : __real_reallocarray(old, count, size);
+    return refuses_this() ? NULL : __real_reallocarray(old, count, size);
 }
 
 static void take_new(void) { cli_alloc(1, 1); }
-
 static void take_more(void) { cli_grow(NULL, 1, 1); }
 
 /* Without memory the tool says so and ends. */
@@ -529,7 +533,7 @@ static void test_exhausted(void **state) {
         const pid_t child = fork();
         if (child == 0) {
             dup2(ends[1], STDERR_FILENO);
-            exhausted = true;
+            refuse_next = true;
             takes[i]();
             _exit(0);
         }
