@@ -238,6 +238,8 @@ typedef struct rft_plan_info { /* at one m */
     double error_x;                     /* not 0: the kernel rounds x to 8 bits, and the product is that of the rounded x. Against
                                          * x itself |error| grows by up to error_x * sum over k of |w| (most |x| in its group) */
     int64_t group_x;                    /* k of such a group, which one scale serves; 0 where the kernel does not round x */
+    int32_t minimum_apart;              /* 1: the kernel sums a minimum apart from code * scale, and |w| in the bound is
+                                         * |code * scale| + |minimum| */
 } rft_plan_info;
 
 typedef struct rft_linear_args {

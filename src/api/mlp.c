@@ -162,6 +162,7 @@ static void add_info(rft_plan_info *sum, const rft_plan_info *down) {
     sum->error_c = down->error_c > sum->error_c ? down->error_c : sum->error_c;
     sum->error_eta = down->error_eta > sum->error_eta ? down->error_eta : sum->error_eta;
     sum->error_x = down->error_x > sum->error_x ? down->error_x : sum->error_x;
+    sum->minimum_apart = down->minimum_apart > sum->minimum_apart ? down->minimum_apart : sum->minimum_apart;
     sum->group_x = down->group_x > sum->group_x ? down->group_x : sum->group_x;
     sum->threads = down->threads > sum->threads ? down->threads : sum->threads;
 }

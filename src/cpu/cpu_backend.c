@@ -175,6 +175,7 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     const bool in_8_bits = pick->kernel->x == RFT_I8, rounds_x = in_8_bits && c->p.x != RFT_I8;
     const double chain = in_8_bits && c->packing.one_sum ? 1.0 : k;
     info->error_c = (pick->kernel->gamma * chain + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    info->minimum_apart = in_8_bits && c->packing.offset == RFT__OFFSET_MINIMUM;
     info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
     info->group_x = !rounds_x ? 0 : rft__problem_rounds_rows(&c->p) ? c->p.x_group_k : c->packing.x_group;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);

@@ -36,6 +36,7 @@ typedef struct verifier {
     rft__stored_w codes; /* of a low-bit W */
     bool low_bit, rounds_x; /* the kernel multiplies x rounded to 8 bits */
     int64_t group_x;        /* by one scale for so many k */
+    bool minimum_apart;     /* both parts of such a weight count, even where they cancel */
     double c, eta; /* of a product: |error| <= c * sum|x||w| + eta */
     int lanes;     /* products that an output needs: 2 with a GLU op, else 1 */
     uint64_t seed;
@@ -161,7 +162,7 @@ static void sum_rows(const verifier *v, const worker *at, rft__sums *sums) {
     }
 }
 
-/* Products in 8 bits add a minimum's part apart, so that both count where they cancel in the weight. */
+/* By the weights' magnitudes in w_block, minima apart. */
 static void widen_bounds(const verifier *v, const worker *at, rft__sums *sums) {
     const int64_t k = v->p->w.k;
     for (int64_t i = 0; i < v->n_block; i++) {
@@ -185,7 +186,7 @@ static void compute_sums(verifier *v, worker *at, const int64_t *columns, int64_
         }
         rft__verify_decode_codes(&v->p->w, &v->codes, v->b, source, n_columns, false, at->w_row, at->w_block);
         sum_rows(v, at, sums);
-        if (v->rounds_x) {
+        if (v->minimum_apart) {
             rft__verify_decode_codes(&v->p->w, &v->codes, v->b, source, n_columns, true, at->w_row, at->w_block);
             widen_bounds(v, at, sums);
         }
@@ -461,6 +462,7 @@ rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, 
                   .low_bit = rft__matrix_is_low_bit(&p->w),
                   .rounds_x = info.error_x > 0.0,
                   .group_x = info.group_x,
+                  .minimum_apart = info.minimum_apart != 0,
                   .c = info.error_c,
                   .eta = info.error_eta,
                   .lanes = p->epi.glu_at >= 0 ? 2 : 1,

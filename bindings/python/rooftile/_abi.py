@@ -90,7 +90,7 @@ class PlanInfo(Sized):
     c_name = "rft_plan_info"
     _fields_ = [("struct_size", u32), ("kernel", text), ("weight_layout", u64), ("workspace", size), ("workspace_align", size),
                 ("flops", real), ("bytes", real), ("bound_seconds", real), ("error_c", real), ("error_eta", real),
-                ("bound", text), ("threads", i32), ("error_x", real), ("group_x", i64)]
+                ("bound", text), ("threads", i32), ("error_x", real), ("group_x", i64), ("minimum_apart", i32)]
 
 
 class LinearArgs(Sized):
