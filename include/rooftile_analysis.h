@@ -149,8 +149,8 @@ RFT_API rft_status rft_verify(const rft_plan *plan, const rft_linear_args *args,
                               rft_verify_result *result, rft_error *err);         /* [any] */
 
 /* The same where scales and zero points of w lie apart from its elements: src as rft_weight_pack had it. A kernel that rounds x
- * to 8 bits (rft_plan_info.error_x) is judged by the product of the rounded x, and where minimum_apart says so |w| of the bound is
- * |code * scale| + |minimum|. */
+ * to 8 bits (rft_plan_info.error_x) is judged by the product of the rounded x, and where minimum_apart says so |w| of the bound
+ * is |code * scale| + |minimum|. */
 RFT_API rft_status rft_verify_source(const rft_plan *plan, const rft_linear_args *args, const rft_weight_src *src,
                                      double max_gflop, uint64_t seed, rft_verify_result *result, rft_error *err); /* [any] */
 

@@ -3,7 +3,7 @@
 #
 # The grammar of names, and the length of functions:
 #   public rft_noun_verb, across files rft__x, static in a .c file without prefix, no type of ours in _t
-#   kernels <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>, one row of kernels_<isa>.def each; op is gemm, gemv, dot or axpy
+#   kernels <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>, one row of kernels_<isa>.def each; op is gemm, gemv, dot, axpy or sums
 #   functions of at most 60 lines, kernels of at most 150
 # Functions and types are found by universal-ctags; without it that part is skipped and says so.
 
@@ -26,7 +26,7 @@ check_kernel_rows() {
                 x = $1 == "CODES" ? "^(f32|i8)$" : type; w = $1 == "CODES" ? "^(q[2-8][mz]?|f8)$" : type
                 name = $2 "_" $3 "_" $4 "_f32_" $5 "x" $6 "_" isa
                 at = def ":" NR ": "
-                if ($2 !~ /^(gemm|gemv|dot|axpy)$/ || $3 !~ x || $4 !~ w || $5 $6 !~ /^[0-9]+$/)
+                if ($2 !~ /^(gemm|gemv|dot|axpy|sums)$/ || $3 !~ x || $4 !~ w || $5 $6 !~ /^[0-9]+$/)
                     print at name " is not <op>_<x>_<w>_<acc>_<MR>x<NR>_<isa>"
                 if (name in first) print at name " has a row already, line " first[name]
                 if ($8 !~ "^rft__[a-z0-9_]+_" isa "$") print at "the family " $8 " should be called rft__..._" isa

@@ -171,11 +171,13 @@ static void cpu_choice_info(const rft__choice *c, int64_t m, rft_plan_info *info
     info->workspace = rft__cpu_workspace(c);
     info->workspace_align = 64;
     /* With X in 8 bits: its rounding to f32 in the reference and W's, or a scaled sum's, the product of scales, the last FMA. One
-     * sum over all k is rounded once instead of a chain. */
+     * sum over all k is rounded once instead of a chain. Sums of 32 k in f32: W's rounding in the reference, a scaled sum, two
+     * more additions where there is a minimum. */
     const bool in_8_bits = pick->kernel->x == RFT_I8, rounds_x = in_8_bits && c->p.x != RFT_I8;
+    const bool sums = in_8_bits || pick->kernel->sums;
     const double chain = in_8_bits && c->packing.one_sum ? 1.0 : k;
-    info->error_c = (pick->kernel->gamma * chain + (in_8_bits ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
-    info->minimum_apart = in_8_bits && c->packing.offset == RFT__OFFSET_MINIMUM;
+    info->error_c = (pick->kernel->gamma * chain + (sums ? 4 : 0) + g.kk - 1) * 0x1p-24 * (1.0 + k * 0x1p-23);
+    info->minimum_apart = sums && c->packing.offset == RFT__OFFSET_MINIMUM;
     info->error_x = rounds_x ? 1.0 / 254.0 : 0.0;
     info->group_x = !rounds_x ? 0 : rft__problem_rounds_rows(&c->p) ? c->p.x_group_k : c->packing.x_group;
     info->error_eta = pick->kernel->eta_lane * (k + g.kk);

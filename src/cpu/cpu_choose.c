@@ -100,6 +100,15 @@ static double tile8_cost(const rft__packing *packing, const rft__cpu_kernel *k, 
     return 2.0 * (double)calls * (products > scaling ? products : scaling) + (k->form == RFT__FORM_BYTES ? unpack : heads);
 }
 
+/* What a tile of codes in f32 takes besides its FMAs. Those that sum before they scale do without a product, and beside several
+ * panels share more (Zen 4, 4096 x 4096, us of sums in 6x64 and of the chain in 16x32, two threads: q4_0 m = 4 635 827, 8 1255
+ * 1384, 12 1897 1958, 16 2509 2484; i8 m = 4 707 1054, 8 1383 1491, 12 2056 1967; q6_k, the chain in 8x32, m = 6 1149 1240, 8
+ * 1597 1503, 10 2000 2121). Rows alone beside two panels of AVX2 gain less (q4_0, clocks a line: m = 1 30 36, m = 2 59 42). */
+static double f32_tile_cost(const rft__cpu_kernel *k, int bits) {
+    const double chain = bits == 4 ? 6.0 : 8.0;
+    return !k->sums ? chain : k->mr == 1 ? chain - 1.0 : bits == 4 ? 2.5 : bits == 8 ? 3.9 : 4.1;
+}
+
 /* Kernels of codes unpack a panel for each row tile: in f32 four bits take three operations a k and others five, and the tile
  * some cycles as every one does (Zen 4, 2048 x 4096, us: m = 32 q8_0 in 24x32 5245, its f32 panels in 14x32 5261; m = 64 q4_0
  * 10250, q8_0 in f32 10065). In 8 bits 32 k take a row some 12 cycles; 4 and 8 bits take a tile 12, and a strip in bytes takes
@@ -116,7 +125,7 @@ static double codes_cost(const rft__problem *p, const candidate *c, int64_t m) {
     const double rows = (double)rft__max(m, 1), tiles = (double)rft__ceil_div(rft__max(m, 1), k->mr);
     const bool plain = bits == 4 || bits == 8;
     if (k->x != RFT_I8) {
-        return rows + tiles * (bits == 4 ? 6.0 : 8.0);
+        return rows + tiles * f32_tile_cost(k, bits);
     }
     if (k->form == RFT__FORM_BYTES) {
         return (12.0 * rows + (plain ? 55.0 : 95.0)) / 32.0;
@@ -208,6 +217,8 @@ static void refuse_codes(const rft__problem *p, candidate *c) {
     } else if (k->form == RFT__FORM_CODES && (k->kind.bits != packing.bits || k->kind.offset != packing.offset)) {
         c->other_codes = true;
         snprintf(c->reason, sizeof c->reason, "reads codes of another kind than those of %s", rft__format_name(p->w.elem));
+    } else if (k->sums && p->batch_invariant) {
+        snprintf(c->reason, sizeof c->reason, "sums groups of k; RFT_BATCH_INVARIANT asks for one order of summation at every m");
     } else if (k->x == RFT_I8 && !rft__problem_takes_i8(p)) {
         snprintf(c->reason, sizeof c->reason, p->x == RFT_I8 ? "multiplies in 8 bits; RFT_COMPUTE_F32 and others ask for floats"
                                                              : "rounds x to 8 bits, which RFT_COMPUTE_I8 alone allows");

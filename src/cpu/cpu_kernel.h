@@ -9,7 +9,8 @@
  * Tile kernels sum KR of k at a time, in an order of their own, and then in ascending k: the same holds for them, as blocks of K
  * begin at multiples of the row's KR.
  * Panels of low-bit W hold codes and scales (packing.h). Kernels of codes make the stored weights of them in registers, to the
- * bit, and go on as above; those that multiply in 8 bits take X rounded to 8 bits (rft__x8), and sum groups of k in int32.
+ * bit, and go on as above, or sum values times x over 32 k or fewer and scale that sum; those that multiply in 8 bits take X
+ * rounded to 8 bits (rft__x8), and sum groups of k in int32.
  */
 #ifndef RFT_CPU_CPU_KERNEL_H
 #define RFT_CPU_CPU_KERNEL_H
@@ -143,6 +144,7 @@ typedef struct rft__cpu_kernel {
         int bits;
         rft__offset_kind offset;
     } kind;                           /* of FORM_CODES */
+    bool sums;                        /* of those in f32: sums codes times x before it scales them */
     const rft__family *family;        /* of FORM_PANELS */
     const rft__tiles *tiles;          /* of kernels of tile registers, else NULL: of FORM_TILES, or instead of codes8 */
     const rft__codes_family *codes;   /* of FORM_CODES where x is f32 */

@@ -60,6 +60,10 @@
 #define RFT_CODES_q8      8, RFT__OFFSET_NONE
 #define RFT_CODES_q8z     8, RFT__OFFSET_ZERO
 #define RFT_CODES_f8      8, RFT__OFFSET_FLOAT
+/* Sums of groups, or one chain. */
+#define RFT_SUMS_gemm false
+#define RFT_SUMS_gemv false
+#define RFT_SUMS_sums true
 #define RFT_CODES_FAMILY_f32 rft__codes_family
 #define RFT_CODES_MEMBER_f32 codes
 #define RFT_TEXT_(a) #a
@@ -81,7 +85,8 @@ static const rft__cpu_kernel kernels[] = {
 #define CODES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
     {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
      .x = RFT_TYPE_##rx, .w = RFT_TYPE_##rw, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,       \
-     .gamma = c, .eta_lane = eta, .form = RFT__FORM_CODES, .kind = {RFT_CODES_##rw}, .RFT_CODES_MEMBER_##rx = &symbol},
+     .gamma = c, .eta_lane = eta, .form = RFT__FORM_CODES, .kind = {RFT_CODES_##rw}, .sums = RFT_SUMS_##op, \
+     .RFT_CODES_MEMBER_##rx = &symbol},
 #define BYTES(op, rx, rw, rows, columns, granule, symbol, c, eta)                                          \
     {.name = #op "_" #rx "_" #rw "_f32_" #rows "x" #columns "_" RFT_TEXT(RFT_ISA), .isa = RFT_TEXT(RFT_ISA), \
      .x = RFT_TYPE_##rx, .w = RFT_U8, .acc = RFT_F32, .mr = rows, .nr = columns, .kr = granule,              \

@@ -222,13 +222,15 @@ static void test_damaged_scales(void **state) {
     damaged(RFT_COMPUTE_I8, 0x7e00, (double)NAN);
 }
 
-static void run(const rft_weight_desc *w, rft_compute compute, const void *q, int64_t m, const float *x, float *y) {
+static void run(const rft_weight_desc *w, rft_compute compute, uint32_t flags, const void *q, int64_t m, const float *x,
+                float *y) {
     rft_linear_desc d = rft_linear_desc_init();
     rft_weight_src src = rft_weight_src_init();
     d.x = d.y = RFT_F32;
     d.w = *w;
     d.m_min = d.m_max = m;
     d.compute = compute;
+    d.flags = flags;
     src.q = q;
     src.scale = w->scale != 0 ? scales : NULL;
     src.zero = w->zero != 0 ? zeros : NULL;
@@ -289,7 +291,7 @@ static void test_half_a_block(void **state) {
     drop(&p);
 }
 
-/* At every m the bits are those of the same weights stored as f32. */
+/* In batch-invariant plans the bits at every m are those of the same weights stored as f32. */
 static void test_bits_of_f32(void **state) {
     (void)state;
     enum { N = 33, K = 768, M = 70 };
@@ -304,8 +306,8 @@ static void test_bits_of_f32(void **state) {
         assert_int_equal(rft_weight_unpack(p.weight, wide, 0, &err), RFT_OK);
         drop(&p);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            run(&d, RFT_COMPUTE_AUTO, codes, rows[i], x, y);
-            run(&plain, RFT_COMPUTE_AUTO, wide, rows[i], x, z);
+            run(&d, RFT_COMPUTE_AUTO, RFT_BATCH_INVARIANT, codes, rows[i], x, y);
+            run(&plain, RFT_COMPUTE_AUTO, RFT_BATCH_INVARIANT, wide, rows[i], x, z);
             assert_memory_equal(y, z, (size_t)(rows[i] * N) * sizeof *y);
         }
     }
@@ -354,7 +356,7 @@ static void test_groups_of_x(void **state) {
     for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
         const rft_weight_desc d = grouped(RFT_I8, N, K, i % 2 ? 128 : 256);
         const int64_t m = rows[i / 2];
-        run(&d, RFT_COMPUTE_I8, codes, m, x, y);
+        run(&d, RFT_COMPUTE_I8, 0, codes, m, x, y);
         for (int64_t at = 0; at < m * N; at++) {
             int sum = 0;
             for (int k = 0; k < K; k++) {
@@ -383,9 +385,9 @@ static void test_bits_of_rows(void **state) {
         assert_int_equal(rft_fill_random(RFT_F16, scales, N * K / 32, f + 1, &err), RFT_OK);
         memset(zeros, 9, N * K / 32);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            run(&d, RFT_COMPUTE_I8, codes, rows[i], x, y);
+            run(&d, RFT_COMPUTE_I8, 0, codes, rows[i], x, y);
             const int64_t row = rows[i] - 1;
-            run(&d, RFT_COMPUTE_I8, codes, 1, x + row * K, z);
+            run(&d, RFT_COMPUTE_I8, 0, codes, 1, x + row * K, z);
             assert_memory_equal(y + row * N, z, sizeof z);
         }
     }

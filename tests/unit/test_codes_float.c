@@ -119,6 +119,7 @@ static void run(rft_ctx *c, const rft_weight_desc *w, const rft_weight_src *s, i
     d.w = *w;
     d.m_min = d.m_max = m;
     d.batch = w->batch;
+    d.flags = RFT_BATCH_INVARIANT;
     codes_run(c, &d, s, m, from, to);
 }
 
