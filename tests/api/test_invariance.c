@@ -3,9 +3,8 @@
  * test_invariance.c - which bits may not change: with RFT_BATCH_INVARIANT a row's bits depend on neither m, the other rows, the
  * plan's range nor the threads; without it the same plan and inputs give the same bits, whoever runs the items and in any order.
  */
+#include "loops.h"
 #include "product.h"
-
-#include <pthread.h>
 
 enum { MOST_M = 70, N = 36, K = 1030, THREAD_COUNTS = 5 };
 
@@ -124,65 +123,22 @@ static void test_twice_the_same(void **state) {
 
 /* ---- the caller's parallel_for ---- */
 
-typedef void task_fn(void *arg, int i);
-
-static void serial(void *user, int n, task_fn *task, void *arg) {
-    (void)user;
-    for (int i = 0; i < n; i++) {
-        task(arg, i);
-    }
-}
-
-static void reversed(void *user, int n, task_fn *task, void *arg) {
-    (void)user;
-    for (int i = n - 1; i >= 0; i--) {
-        task(arg, i);
-    }
-}
-
-typedef struct item {
-    task_fn *task;
-    void *arg;
-    int i;
-} item;
-
-static void *run_item(void *arg) {
-    const item *const it = arg;
-    it->task(it->arg, it->i);
-    return NULL;
-}
-
-static void threaded(void *user, int n, task_fn *task, void *arg) {
-    pthread_t threads[8];
-    item items[8];
-    assert_true(n <= 8);
-    for (int i = 0; i < n; i++) {
-        items[i] = (item){task, arg, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, run_item, &items[i]), 0);
-    }
-    for (int i = 0; i < n; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    *(int *)user += n;
-}
-
 static void test_parallel_for(void **state) {
     (void)state;
-    void (*const loops[])(void *, int, task_fn *, void *) = {NULL, serial, reversed, threaded};
     int items = 0;
-    for (int i = 0; i < 4 * TEST_TYPES; i++) {
-        const rft_type type = test_types[i / 4];
+    for (int i = 0; i < LOOPS * TEST_TYPES; i++) {
+        const rft_type type = test_types[i / LOOPS];
         rft_ctx_options o = rft_test_options(NULL);
         rft_ctx *ctx = NULL;
         o.threads = 8;
-        o.parallel_for = loops[i % 4];
+        o.parallel_for = test_loops[i % LOOPS];
         o.user = &items;
         OK(rft_ctx_create("cpu", &o, &ctx, &test_err));
         make_operands(type);
         const product some = rows_of(ctx, type, 0, 21, 0), one = rows_of(ctx, type, 21, 1, 0);
         rft_test_run(&some);
         rft_test_run(&one);
-        if (i % 4 == 0) {
+        if (i % LOOPS == 0) {
             memcpy(want, y, sizeof y);
         }
         assert_rows(0, 22);

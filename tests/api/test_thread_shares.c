@@ -3,66 +3,18 @@
  * test_thread_shares.c - parts in shares for whoever is ready: y has the bits of one thread, whoever takes which, in lists
  * too. Runs under ThreadSanitizer as well (label tsan).
  */
+#include "loops.h"
 #include "product.h"
-
-#include <pthread.h>
 
 enum { THREADS = 3, MOST_X = 640 * 1024, MOST_W = 1056 * 1024, MOST_Y = 130 * 1056, LIST = 3 };
 
 static float x[MOST_X], w[MOST_W], want[MOST_Y], y[LIST][MOST_Y];
 
-/* ---- who takes what: one thread all, the last its own first, or all at once ---- */
-
-typedef void task_fn(void *arg, int i);
-
-static void serial(void *user, int n, task_fn *task, void *arg) {
-    (void)user;
-    for (int i = 0; i < n; i++) {
-        task(arg, i);
-    }
-}
-
-static void reversed(void *user, int n, task_fn *task, void *arg) {
-    (void)user;
-    for (int i = n - 1; i >= 0; i--) {
-        task(arg, i);
-    }
-}
-
-typedef struct item {
-    task_fn *task;
-    void *arg;
-    int i;
-} item;
-
-static void *run_item(void *arg) {
-    const item *const it = arg;
-    it->task(it->arg, it->i);
-    return NULL;
-}
-
-static void threaded(void *user, int n, task_fn *task, void *arg) {
-    (void)user;
-    pthread_t threads[THREADS];
-    item items[THREADS];
-    assert_true(n <= THREADS);
-    for (int i = 0; i < n; i++) {
-        items[i] = (item){task, arg, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, run_item, &items[i]), 0);
-    }
-    for (int i = 0; i < n; i++) {
-        pthread_join(threads[i], NULL);
-    }
-}
-
-static void (*const loops[])(void *, int, task_fn *, void *) = {NULL, serial, reversed, threaded};
-enum { LOOPS = 4 };
-
 static rft_ctx *context_of(int loop) {
     rft_ctx_options o = rft_test_options(NULL);
     rft_ctx *ctx = NULL;
     o.threads = THREADS;
-    o.parallel_for = loops[loop];
+    o.parallel_for = test_loops[loop];
     OK(rft_ctx_create("cpu", &o, &ctx, &test_err));
     return ctx;
 }

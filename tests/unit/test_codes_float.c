@@ -12,7 +12,6 @@
 #include "codes_run.h"
 #include "format/format.h"
 #include "problem/stored.h"
-#include "rooftile_analysis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,24 +33,9 @@ static float x[MOST_BATCH * MOST_M * MOST_K], y[MOST_BATCH * MOST_M * MOST_N], z
 static int make_all(void **state) {
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
-        rft_ctx_options o = rft_ctx_options_init();
-        rft_device_info info = {.struct_size = sizeof info};
-        o.threads = 3;
-        o.max_isa = levels[i];
-        const rft_status status = rft_ctx_create("cpu", &o, &ctx[i], &err);
-        if (status == RFT_E_ARG && i > 0) { /* not of this architecture */
-            ctx[i] = NULL;
-            continue;
-        }
-        if (status != RFT_OK || rft_ctx_get_device(ctx[i], &info) != RFT_OK) {
-            return -1;
-        }
-        if (strcmp(info.isa, levels[i]) != 0) {
-            rft_ctx_free(ctx[i]);
-            ctx[i] = NULL;
-        }
+        ctx[i] = run_context(levels[i], 3);
     }
-    return 0;
+    return ctx[0] != NULL ? 0 : -1;
 }
 
 static int free_all(void **state) {

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "codes_run.h"
-#include "rooftile_analysis.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -31,16 +30,7 @@ static float x[MOST_M * MOST_K], y[MOST_M * MOST_N], z[MOST_M * MOST_N];
 static int make_all(void **state) {
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
-        rft_ctx_options o = rft_ctx_options_init();
-        rft_device_info info = {.struct_size = sizeof info};
-        o.threads = 1;
-        o.max_isa = levels[i];
-        if (rft_ctx_create("cpu", &o, &ctx[i], &err) != RFT_OK) { /* not of this architecture */
-            ctx[i] = NULL;
-        } else if (rft_ctx_get_device(ctx[i], &info) != RFT_OK || strcmp(info.isa, levels[i]) != 0) {
-            rft_ctx_free(ctx[i]);
-            ctx[i] = NULL;
-        }
+        ctx[i] = run_context(levels[i], 1);
     }
     return 0;
 }
