@@ -241,8 +241,21 @@ static bool make_scales(attempt *a) {
                           make_apart(a, AT_GLOBAL, global ? RFT_F32 : (rft_type)0, a->p->batch) && make_index(a));
 }
 
+static double matrix_bytes(rft_type type, int64_t rows, int64_t columns) {
+    const int64_t unit = cli_block(type);
+    return unit ? (double)rows * (double)columns / (double)unit * (double)rft_type_bytes(type, unit) : 0;
+}
+
+/* Asked before the first of them is filled. */
+static bool matrices_fit(const check_problem *p) {
+    const double bytes = matrix_bytes(p->x, p->m, p->k) + matrix_bytes(p->w, p->n, p->k) + matrix_bytes(p->y, p->m, p->n);
+    return bytes * (double)p->batch < (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+}
+
 static bool make_matrices(attempt *a) {
     const check_problem *p = a->p;
+    if (!matrices_fit(p))
+        return fail(a, CHECK_TOO_LARGE, "x, w and y take more than the memory of this machine");
     bool xk = p->x_order == RFT_K_CONTIGUOUS, wk = p->w_order == RFT_K_CONTIGUOUS, unread = a->alpha == 0;
     return place(a, AT_X, &a->x, p->x, xk ? p->m : p->k, xk ? p->k : p->m, p->batch) && (unread || fill(a, &a->x, p->x)) &&
            place(a, AT_W, &a->w, p->w, wk ? p->n : p->k, wk ? p->k : p->n, p->batch) && (unread || fill(a, &a->w, p->w)) &&

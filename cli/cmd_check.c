@@ -266,11 +266,11 @@ static int conclude(const check_command *c, bool lost) {
 }
 
 static int run_check(check_command *c) {
-    if (!names_are_known(&c->run))
+    if (!options_are_here(&c->run) || !names_are_known(&c->run))
         return CLI_USAGE;
     rft_error err = {0};
     open_session(c);
-    if (c->session.gpu && checker_open(c->session.c[0], &err) != RFT_OK) {
+    if (checker_open(c->session.c[0], &err) != RFT_OK) {
         close_session(c);
         return cli_failed(&err, "context");
     }

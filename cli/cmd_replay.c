@@ -197,6 +197,8 @@ static int run_replay(replay_command *c) {
 }
 
 static int check_flags(const run_options *o) {
+    if (!options_are_here(o))
+        return CLI_USAGE;
     if (!options_shape_flag(o) && !o->y)
         return CLI_OK;
     cli_message(

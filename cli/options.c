@@ -302,13 +302,17 @@ const char *options_shape_flag(const run_options *o) {
                             : NULL;
 }
 
+bool options_are_here(const run_options *o) {
+    if (o->machine)
+        cli_message("--machine %s: nothing runs on a machine that is not here", o->machine);
+    return !o->machine;
+}
+
 int options_context(const run_options *o, cli_parallel_for *parallel_for, void *user, rft_ctx **out) {
     rft_ctx_options options = rft_ctx_options_init();
     rft_error err = {0};
-    if (o->machine) {
-        cli_message("--machine %s: nothing runs on a machine that is not here", o->machine);
+    if (!options_are_here(o))
         return CLI_USAGE;
-    }
     options.threads = o->threads;
     options.profile = o->profile;
     options.max_isa = o->isa;

@@ -44,6 +44,8 @@ const char *options_shape_flag(const run_options *o);
 /* Whether the device has kernels for these types: a GPU multiplies floats alone. False: `why` names the flag in the way. */
 bool options_device_takes(const run_options *o, char why[CLI_WHY]);
 
+/* No other machine is asked for; else a message. */
+bool options_are_here(const run_options *o);
 /* A context for the options; parallel_for may be NULL. An exit code. */
 typedef void cli_parallel_for(void *user, int n, void (*task)(void *arg, int i), void *arg);
 int options_context(const run_options *o, cli_parallel_for *parallel_for, void *user, rft_ctx **out);

@@ -264,6 +264,12 @@ test_check() {
     run 2 check -m 1 -n 8 -k 8 --epi 'scale= 2'
     run 2 check -m 1 -n 8 -k 8 --epi scale=nan
     run 2 check -m 1 -n 8 -k 8 --epi scale=1e39
+    run 2 check --machine h100
+    complains '--machine h100: nothing runs on a machine that is not here'
+    run 3 check --device nope --random 5
+    complains 'device = "nope" is neither'
+    run 3 check -m 1 -n 16 -k 4294967297
+    complains 'more than the memory of this machine'
     run 2 check --jobs 0
     complains '--jobs'
     run 2 check --kernel no_such_kernel

@@ -31,6 +31,8 @@ test_usage() {
     mkfifo "$work/pipe"
     run 4 trace "$work/pipe"
     complains 'no plain file'
+    run 2 replay "$data/trace_own.log" --machine h100
+    complains 'nothing runs on a machine that is not here'
     run 2 replay "$data/trace_own.log" -n 5
     complains 'come from the recorded run'
     run 2 why "$root/bench/models/gpt2.json"
