@@ -32,6 +32,8 @@ static error_t parse_flag(int key, char *arg, struct argp_state *state) {
             argp_error(state, "--dispatch: %s", why);
         if (cli_low_bit(m->dispatch) && !cli_8bit(m->dispatch))
             argp_error(state, "--dispatch: '%.40s' is none of f32, f16, bf16, i8 and e4m3", arg);
+        if (m->dispatch_groups.given && !cli_8bit(m->dispatch))
+            argp_error(state, "--dispatch: '%.40s': %s has no scales", arg, rft_type_name(m->dispatch));
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

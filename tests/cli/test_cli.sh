@@ -455,6 +455,8 @@ JSON
     run 2 model "$work/mixtral.json" --ep 4 --dispatch nothing
     run 2 model "$work/mixtral.json" --ep 4 --dispatch q4_0
     complains "--dispatch: 'q4_0' is none of f32"
+    run 2 model "$work/mixtral.json" --ep 4 --dispatch bf16:g0
+    complains "--dispatch: 'bf16:g0': bf16 has no scales"
     run 0 model "$work/mixtral.json" --ep 4 --phase train:8x8
     says '^expert_up dgrad +experts +2 of 2 +32 +64 +96 '
     says 'sum of the gradients of W is not shown'
