@@ -201,8 +201,10 @@ RFT_INLINE void multiply_chunk(bool tall, int panels, const rft__packing *packin
             o.x1 += step;
             o.w += step / 4 * QUADS;
         }
-        s->inside = sum_of(panels, packing, c, i);
-        s->full = !s->one_sum;
+        if (!s->one_sum) {
+            s->inside = sum_of(panels, packing, c, i);
+            s->full = true;
+        }
     }
 }
 
