@@ -143,12 +143,6 @@ static void cuda_describe(const rft__device *device, rft_device_info *info) {
 
 /* ---- kernels ---- */
 
-/* 16-bit operands always have a row on tensor cores; FMA units serve them where they are expected to be faster: no fallback. */
-static const char *cuda_choice_fallback(const rft__choice *choice) {
-    (void)choice;
-    return NULL;
-}
-
 static uint32_t cuda_kernel_count(void) { return (uint32_t)rft__cuda_row_count; }
 
 /* Of the first GPU here, 0: there is none. */
@@ -202,7 +196,7 @@ const rft__backend rft__backend_cuda = {
     .choose = rft__cuda_choose,
     .choice_free = rft__cuda_choice_free,
     .choice_info = rft__cuda_choice_info,
-    .choice_fallback = cuda_choice_fallback,
+    .choice_fallback = NULL, /* 16-bit operands always have a row on tensor cores; FMA units serve where they are faster */
     .choice_explain = rft__cuda_explain,
     .run = rft__cuda_run,
     .kernel_count = cuda_kernel_count,

@@ -70,7 +70,8 @@ static void log_choice(const rft_plan *plan, bool cached) {
 
 /* A kernel that the caller named is what the caller asked for, slow or not. */
 static rft_status report_fallback(const rft_plan *plan, const char *forced, rft_error *err) {
-    const char *const why = forced == NULL ? plan->ctx->backend->choice_fallback(plan->choice) : NULL;
+    const rft__backend *const backend = plan->ctx->backend;
+    const char *const why = forced == NULL && backend->choice_fallback != NULL ? backend->choice_fallback(plan->choice) : NULL;
     if (why == NULL) {
         return RFT_OK;
     }

@@ -78,7 +78,8 @@ typedef struct rft__backend {
     void (*choice_free)(rft__device *device, rft__choice *choice);
     /* kernel, error constants and threads at one m, workspace for any m of the plan; leaves the bound alone. */
     void (*choice_info)(const rft__choice *choice, int64_t m, rft_plan_info *info);
-    /* Why some m is left to a fallback kernel, as one sentence that lives as long as the choice; NULL: none is. */
+    /* Why some m is left to a fallback kernel, as one sentence that lives as long as the choice; NULL: none is. NULL itself: it
+     * has no such kernels. */
     const char *(*choice_fallback)(const rft__choice *choice);
     void (*choice_explain)(const rft__choice *choice, int64_t m, rft__text *text);
     rft_status (*run)(rft__device *device, const rft__run *runs, uint32_t count, rft_error *err);

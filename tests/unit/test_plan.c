@@ -158,6 +158,17 @@ static void test_a_fallback_is_a_hint(void **state) {
     assert_non_null(strstr(log_line, fallback));
 }
 
+static void test_a_backend_without_fallbacks(void **state) {
+    (void)state;
+    rft__backend bare = fake;
+    bare.choice_fallback = NULL;
+    fallback = "nobody asks";
+    ctx.backend = &bare;
+    ctx.strict = true;
+    rft__plan_drop(plan_of(16, NULL));
+    ctx.backend = &fake;
+}
+
 static void test_a_fallback_is_an_error_when_strict(void **state) {
     (void)state;
     fallback = "k = 7 is not a multiple of 8";
@@ -205,6 +216,7 @@ int main(void) {
         TEST(test_forced_plans_share_nothing),
         TEST(test_a_refusal_leaves_nothing),
         TEST(test_a_fallback_is_a_hint),
+        TEST(test_a_backend_without_fallbacks),
         TEST(test_a_fallback_is_an_error_when_strict),
         TEST(test_explain),
         TEST(test_info),
