@@ -172,12 +172,12 @@ typedef void rft__quantise_fn(const rft__packing *packing, const float *x, const
 /* The same of codes that are given, with a scale for each packing.x_group k. */
 typedef void rft__record_fn(const rft__packing *packing, const signed char *x, const float *scale, int64_t k, rft__x8 *dst);
 
-/* Activations in 8 bits, RFT_I8 or RFT_E4M3; n of one scale. */
 /* Words of a panel, summed over all k, become numbers in their place. head: of any chunk of the panel; x: the rows' records of
  * the last chunk; before: of the one in front of the first, NULL if there is none. */
 typedef void rft__settle_fn(const rft__packing *packing, const char *head, int rows, const rft__x8 *x, const rft__x8 *before,
                             float *acc, int acc_stride);
 
+/* Activations in 8 bits, RFT_I8 or RFT_E4M3; n of one scale. */
 enum { RFT__X8_TYPES = 2 };
 static inline int rft__x8_index(rft_type type) { return type == RFT_I8 ? 0 : 1; }
 
