@@ -6,7 +6,7 @@
 #include "loops.h"
 #include "product.h"
 
-enum { THREADS = 3, MOST_X = 640 * 1024, MOST_W = 1056 * 1024, MOST_Y = 130 * 1056, LIST = 3 };
+enum { THREADS = 3, MOST_X = 640 * 1024, MOST_W = 2 * 1056 * 512, MOST_Y = 2 * 130 * 1056, LIST = 3 };
 
 static float x[MOST_X], w[MOST_W], want[MOST_Y], y[LIST][MOST_Y];
 
@@ -21,14 +21,16 @@ static rft_ctx *context_of(int loop) {
 
 /* ---- products ---- */
 
-/* Parts of three threads that are cut in columns, in rows, and pairs of gate and up in columns. */
+/* Parts of three threads that are cut in columns, in rows, pairs of gate and up in columns, and columns of two products, of which
+ * one part has some of both. */
 typedef struct shape {
-    int64_t m, n, k;
+    int64_t m, n, k, batch;
     bool glu;
 } shape;
 
-static const shape shapes[] = {{130, 1056, 512, false}, {640, 200, 1024, false}, {96, 2048, 384, true}};
-enum { SHAPES = 3 };
+static const shape shapes[] = {
+    {130, 1056, 512, 1, false}, {640, 200, 1024, 1, false}, {96, 2048, 384, 1, true}, {130, 1056, 512, 2, false}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static product product_of(rft_ctx *ctx, const shape *s, rft_type type, float *out) {
     product p = rft_test_dense(ctx, type, s->m, s->n, s->k);
@@ -38,18 +40,19 @@ static product product_of(rft_ctx *ctx, const shape *s, rft_type type, float *ou
         p.desc.epi = &op;
         p.desc.n_epi = 1;
     }
+    p.desc.batch = p.desc.w.batch = s->batch;
     p.args.x = x;
     p.args.y = out;
     p.w = w;
     return p;
 }
 
-static size_t bytes_of(const shape *s) { return (size_t)(s->m * s->n) / (s->glu ? 2 : 1) * sizeof(float); }
+static size_t bytes_of(const shape *s) { return (size_t)(s->batch * s->m * s->n) / (s->glu ? 2 : 1) * sizeof(float); }
 
 static void make_want(const shape *s, rft_type type) {
     rft_ctx *one = rft_test_context(NULL, 1);
-    rft_test_random(type, x, s->m * s->k, 1);
-    rft_test_random(type, w, s->n * s->k, 2);
+    rft_test_random(type, x, s->batch * s->m * s->k, 1);
+    rft_test_random(type, w, s->batch * s->n * s->k, 2);
     const product p = product_of(one, s, type, want);
     rft_test_run(&p);
     rft_ctx_free(one);
