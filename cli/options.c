@@ -226,6 +226,8 @@ static int check_types(const run_options *o) {
     char why[CLI_WHY];
     if (!options_device_takes(o, why))
         cli_message("%s", why);
+    else if (o->x_groups.given && !cli_8bit(o->x) && o->compute != RFT_COMPUTE_I8)
+        cli_message("--x %s:g0: floats are rounded by one scale a row with --compute i8 alone", rft_type_name(o->x));
     else if (cli_8bit(o->x) && o->x_order != RFT_K_CONTIGUOUS)
         cli_message("--x %s --layout %s: an x in 8 bits is K-contiguous, as in nt and nn", rft_type_name(o->x), o->layout);
     else

@@ -197,6 +197,10 @@ test_activations() {
     complains "--x: '32' is not g<k>"
     run 2 bench -m 1 -n 8 -k 64 --x bf16:g32
     complains "--x: 'bf16:g32': bf16 has no scales"
+    run 2 bench -m 1 -n 48 -k 64 --x bf16:g0 --w i8
+    complains '--x bf16:g0: floats are rounded by one scale a row with --compute i8 alone'
+    run 0 bench -m 3 -n 48 -k 64 --x bf16:g0 --w i8 --compute i8 "${quick[@]}" --json
+    says '"x":"bf16:g0","w":"i8"'
     run 2 bench -m 1 -n 8 -k 64 --x i8 --layout tn
     complains '--x i8 --layout tn: an x in 8 bits is K-contiguous'
     run 2 bench -m 1 -n 8 -k 64 --x e4m3 --device cuda:0
