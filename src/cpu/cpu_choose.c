@@ -57,7 +57,7 @@ static rft__packing packing_for(const rft__problem *p) {
         packing.x_group /= 2;
     }
     const bool one_scale = p->x == RFT_I8 ? !in_groups : rft__problem_rounds_rows(p);
-    packing.one_sum = one_scale && p->w.k <= RFT__MOST_ONE_SUM && p->w.group_k >= p->w.k;
+    packing.one_sum = one_scale && p->w.k > 0 && p->w.k <= RFT__MOST_ONE_SUM && p->w.group_k >= p->w.k;
     return packing;
 }
 
