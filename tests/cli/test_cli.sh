@@ -257,7 +257,7 @@ test_check() {
     run 2 check -m 1 -n 7 -k 8 --epi swiglu
     complains "desc.w.n = 7 is odd"
     run 3 check -m 1 -n 8388608 -k 8388608 # more than an address space holds proves nothing of a kernel
-    complains "-m 1 -n 8388608 -k 8388608: no memory"
+    complains "-m 1 -n 8388608 -k 8388608: x, w and y take more than the memory of this machine"
     run 1 check -m 1 -n 8 -k 32 --w q4_0 --dynamic
     complains "1 refused, the first: rft_plan_create: desc.flags has RFT_W_DYNAMIC, and desc.w.elem = q4_0 must be packed"
     for x in i8:g40 i8:g032 'i8:g 32' i8:g; do
