@@ -132,11 +132,7 @@ RFT_INLINE void codes_tile(int bits, rft__offset_kind offset, int rows, int pane
     load_sums(rows, panels, acc, acc_stride, accumulate, c);
     for (; k > 0; k -= RFT__CHUNK) {
         const int64_t chunk = rft__min(k, RFT__CHUNK);
-        RFT_UNROLL
-        for (int p = 0; p < panels; p++) {
-            expand(packing, w + (size_t)p * w_stride, chunk, &s[p]);
-        }
-        w += rft__packing_head_bytes(packing, chunk);
+        w = open_chunk(panels, packing, w, w_stride, chunk, s);
         for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, w += 64 * bits) {
             const int64_t n = rft__min(RFT__BLOCK, chunk - b * RFT__BLOCK);
             fetch_block(bits, panels, w, w_stride);

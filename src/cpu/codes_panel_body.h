@@ -145,6 +145,15 @@ static __attribute__((noinline)) void expand(const rft__packing *p, const char *
     }
 }
 
+/* The scales of k of a chunk of panels side by side; returned: what lies behind the first one's head. */
+RFT_INLINE const char *open_chunk(int panels, const rft__packing *packing, const char *w, size_t w_stride, int64_t k, scales *s) {
+    RFT_UNROLL
+    for (int p = 0; p < panels; p++) {
+        expand(packing, w + (size_t)p * w_stride, k, &s[p]);
+    }
+    return w + rft__packing_head_bytes(packing, k);
+}
+
 /* ---- codes ---- */
 
 /* Codes 4 t .. 4 t + 3 of a block, a byte each. */

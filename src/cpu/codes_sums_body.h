@@ -138,11 +138,7 @@ RFT_INLINE bool sums_tile(int bits, rft__offset_kind offset, int rows, int panel
     load_sums(rows, panels, acc, acc_stride, accumulate, total);
     for (; k > 0; k -= RFT__CHUNK) {
         const int64_t chunk = rft__min(k, RFT__CHUNK);
-        RFT_UNROLL
-        for (int p = 0; p < panels; p++) {
-            expand(packing, w + (size_t)p * w_stride, chunk, &s[p]);
-        }
-        w += rft__packing_head_bytes(packing, chunk);
+        w = open_chunk(panels, packing, w, w_stride, chunk, s);
         for (int64_t b = 0; b * RFT__BLOCK < chunk; b++, w += 64 * bits, x += RFT__BLOCK * rows) {
             fetch_block(bits, panels, w, w_stride);
             sums_block(bits, offset, rows, panels, packing, each, x, w, w_stride, s, b, total);
